@@ -1,0 +1,32 @@
+"""Nonlinear learning at the cost of linear learning, on data larger than memory."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pomona.estimators.online import OnlineClassifier, OnlineRegressor
+    from pomona.model import Model, load
+
+__version__ = "0.1.0"
+
+#: Public name → module that defines it; imported on first use, so that ``import pomona`` stays light.
+_LAZY = {
+    "OnlineClassifier": "pomona.estimators.online",
+    "OnlineRegressor": "pomona.estimators.online",
+    "Model": "pomona.model",
+    "load": "pomona.model",
+}
+
+__all__ = ["Model", "OnlineClassifier", "OnlineRegressor", "__version__", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'pomona' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

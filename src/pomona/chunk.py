@@ -1,0 +1,96 @@
+"""The unit of data that flows through pomona."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Names of the features at the given positions of ``Chunk.indices``.
+NameLookup = Callable[[NDArray[np.int64]], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some thousand examples as sparse rows (CSR), with labels and weights.
+
+    ``indices`` says which feature a value belongs to, in one of two ways, told apart by its type:
+
+    * ``uint64``: well-mixed 64-bit ids of an open set of features (hashed names);
+    * ``uint32``: columns 0 … d-1 of a closed set, as in an array.
+
+    No row holds an index twice. Values of zero are allowed and mean the same as absence.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.uint64] | NDArray[np.uint32]
+    values: NDArray[np.float32]
+    #: Raw targets, numbers or strings: a :class:`pomona.task.Task` turns them into what a learner needs.
+    labels: NDArray[Any] | None = None
+    weights: NDArray[np.float64] | None = None
+    #: Number of the field (namespace or column) of each feature; None where there is but one field.
+    fields: NDArray[np.uint16] | None = None
+    #: Start value of the prediction, as in a VW "base".
+    offsets: NDArray[np.float64] | None = None
+    #: Looks names up, where the source knows them; needed only for features never met before.
+    names: NameLookup | None = None
+    #: One tag an example, where the source has them.
+    tags: list[str] | None = None
+    #: Line (or row) of the first example in its file, for messages; 0 when unknown.
+    first_line: int = 0
+    file: str = ""
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def nnz(self) -> int:
+        return int(self.indptr[-1] - self.indptr[0])
+
+    def slice(self, start: int, stop: int) -> Chunk:
+        """Rows ``start`` to ``stop`` as views of the same arrays (``indptr`` need not begin at 0)."""
+
+        def part(array: NDArray[Any] | None) -> NDArray[Any] | None:
+            return None if array is None else array[start:stop]
+
+        return replace(
+            self,
+            indptr=self.indptr[start : stop + 1],
+            labels=part(self.labels),
+            weights=part(self.weights),
+            offsets=part(self.offsets),
+            tags=None if self.tags is None else self.tags[start:stop],
+            first_line=self.first_line + start if self.first_line else 0,
+        )
+
+
+class Source(Protocol):
+    """Data that can be read again and again, a chunk at a time, in bounded memory."""
+
+    #: What to call it in messages and progress lines.
+    name: str
+    #: Names of the fields that ``Chunk.fields`` numbers; may grow while chunks are read.
+    fields: list[str]
+    #: Examples in the source, where that is known without reading it.
+    n_examples: int | None
+
+    def chunks(self) -> Iterator[Chunk]:
+        """One pass over the data, from the beginning."""
+        ...
+
+    def fraction_read(self) -> float | None:
+        """How much of the running pass is behind us, 0 to 1; None when unknown."""
+        ...
+
+    @property
+    def reads_cheaply(self) -> bool:
+        """Whether a further pass costs little, so that parsed chunks need no cache."""
+        ...
+
+    @property
+    def rewinds(self) -> bool:
+        """Whether a second pass is possible (standard input: no)."""
+        ...

@@ -1,0 +1,78 @@
+"""What a user may ask of data and of learning: the same words in Python and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """How to read data and which part each column plays."""
+
+    #: vw, svmlight, csv, tsv, parquet, arrow; None: found from suffix and content.
+    format: str | None = None
+    target: str | None = None
+    weight: str | None = None
+    ignore: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    text: Sequence[str] = ()
+    #: CSV: whether the first line holds names; None: found from the content.
+    header: bool | None = None
+    #: svmlight: whether the first feature is 0 or 1 is only a name; ids are taken as written.
+    on_error: Literal["stop", "skip"] = "stop"
+    #: Threads that parse; learning is always in order, so the model does not depend on it.
+    threads: int | None = None
+    #: n-grams (1: words alone) and how many words they may skip, on text columns and VW namespaces.
+    ngrams: int = 1
+    skips: int = 0
+    #: VW namespaces the n-grams apply to; empty: all.
+    ngram_namespaces: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EncodeOptions:
+    """How columns of a table become features."""
+
+    #: Numeric columns: "hat", "onehot", "raw", "standard", or "auto" (what the benchmarks found best).
+    numeric: str = "auto"
+    #: Bins or knots a numeric column, at most.
+    bins: int = 16
+    #: Rows from which types, bins and scales are learnt.
+    sample_rows: int = 50_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnOptions:
+    """The online learner and its training loop."""
+
+    loss: str | None = None  # squared logistic hinge quantile poisson; None: by task
+    quantile: float = 0.5
+    multiclass: Literal["softmax", "ovr"] = "softmax"
+    #: "adaptive" (adaptive + normalised + invariant), "adagrad", "sgd", "ftrl".
+    update: str = "adaptive"
+    normalized: bool = True
+    invariant: bool = True
+    learning_rate: float = 0.5
+    l1: float = 0.0
+    l2: float = 0.0
+    #: "linear", "quadratic", "cubic", or products of fields: ("a*b", "a*b*c").
+    interactions: str | Sequence[str] = "linear"
+    squares: bool = True
+    intercept: bool = True
+    #: Table of 2**bits slots; None: exact while it fits the memory limit.
+    bits: int | None = None
+    #: Bytes the weight tables may take.
+    memory: int = 1 << 30
+    passes: int = 1
+    shuffle: bool = True
+    #: Examples that are shuffled among themselves.
+    shuffle_buffer: int = 1 << 16
+    #: Share of examples held out for early stopping; 0: none.
+    holdout: float = 0.0
+    #: Passes without gain on the held-out examples after which to stop.
+    patience: int = 3
+    seed: int = 0
+    task: str | None = None  # binary multiclass regression; None: found from the target
+    class_weight: dict[str, float] | None = field(default=None)
