@@ -14,7 +14,7 @@ from pomona.source import open_source
 @pytest.fixture
 def vw_file(tmp_path: Path) -> Path:
     path = tmp_path / "a.vw"
-    path.write_bytes(b"1 2.5 0.5 'tag|a:2 x:1.5 y |b z z:2\n\n| 17:0 foo:3e-3\r\n-1 |b q")
+    path.write_bytes(b"1 2.5 0.5 'tag|a:2 x:1.5 y |b z z:2\n\n| 17:0 foo:3e-3\r\n-1 |b q\n")
     return path
 
 
