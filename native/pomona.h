@@ -57,6 +57,71 @@ PM_API int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, uint32
 PM_API int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows);
 // Puts all entries of `from` into the empty map `to`.
 PM_API int32_t pm_map_rehash(const pm_map* from, pm_map* to);
+// Positions of ids whose place modulo n_seen (a power of two) was not yet marked in `seen`; marks them. Returns how many.
+PM_API int64_t pm_mark_new(uint8_t* seen, uint64_t n_seen, const uint64_t* ids, int64_t n, int64_t* fresh);
+
+// ---- chunks ----
+typedef struct {
+  int64_t n;              // examples
+  const int64_t* indptr;  // n + 1 positions in indices and values
+  const void* indices;    // uint64 ids, or uint32 rows
+  const float* values;
+  const double* labels;    // NULL when predicting
+  const double* weights;   // NULL: all 1
+  const double* offsets;   // NULL: all 0
+  const uint16_t* fields;  // NULL: one field, or with column_fields each column is its own
+  int32_t wide;            // whether indices are uint64
+  int32_t column_fields;
+} pm_chunk;
+
+// ---- the online learner ----
+// A slot belongs to one feature (monomial). With one output it is {w, G, s, z}: weight of the feature scaled to
+// [-1, 1], sum of squared gradients, 1 / (largest |x| seen), and the dual variable of FTRL. With K outputs it is
+// {s, -, w[K], G[K]} and z[K] for FTRL, padded to `stride` numbers.
+typedef struct {
+  void* slots;
+  double* touched;   // value of `clock` when the slot was last regularised; NULL without l1 and l2
+  uint64_t n_slots;  // a power of two when hashed
+  int64_t hashed;    // slot = key modulo n_slots, the key of a product being the sum of its factors' keys; otherwise
+                     // slot = place of the (multi-)set of rows in the combinatorial number system
+} pm_region;
+
+typedef enum { PM_SQUARED, PM_LOGISTIC, PM_HINGE, PM_QUANTILE, PM_POISSON, PM_SOFTMAX } pm_loss;
+
+typedef struct {
+  pm_region regions[3];     // features of degree 1, 2 and 3; all the same table when hashed
+  void* intercept;          // one slot, or NULL
+  const int32_t* products;  // n_products x 3 fields to multiply; PM_ALL_FIELDS, PM_NO_FIELD (degree 2)
+  int64_t n_products;
+  int32_t squares;    // whether a feature may be multiplied with itself
+  int32_t n_outputs;  // 1, or the number of classes
+  int32_t stride;     // numbers in a slot
+  int32_t real_bytes; // 4 or 8
+  int32_t loss;
+  int32_t adaptive, normalized, invariant, ftrl;
+  int32_t peer_order;       // rescale after predicting, as Vowpal Wabbit does (for comparison only)
+  int32_t bounded;          // clip predictions to the range of the labels seen
+  int32_t reserved;
+  double learning_rate, l1, l2, quantile, ftrl_beta;
+  // What learning changes:
+  double examples, weight_sum, scale_sum, clock, lowest, highest;
+  double loss_sum, loss_weight;
+  uint64_t features;  // generated features so far
+} pm_online;
+#define PM_ALL_FIELDS (-1)
+#define PM_NO_FIELD (-2)
+
+// Bytes of scratch that the largest example of the chunk needs.
+PM_API int64_t pm_online_scratch_bytes(const pm_online* model, const pm_chunk* chunk);
+// Learns examples order[*done … n_order) (all, in order, when order is NULL; n_order = n then). predictions: n x n_outputs,
+// made just before learning. PM_FULL: a table is too small for example order[*done], or its class is new. PM_NOT_FINITE: its
+// prediction is not a finite number.
+PM_API int32_t pm_online_learn(pm_online* model, const pm_chunk* chunk, const int64_t* order, int64_t n_order,
+                               void* scratch, int64_t scratch_bytes, double* predictions, int64_t* done);
+PM_API int32_t pm_online_predict(const pm_online* model, const pm_chunk* chunk, void* scratch, int64_t scratch_bytes,
+                                 double* predictions);
+// Moves the slots of a combinatorial region of this degree over n_rows rows into a hashed one (both of `stride`).
+PM_API int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows, pm_region* to);
 
 #ifdef __cplusplus
 }
