@@ -123,6 +123,54 @@ PM_API int32_t pm_online_predict(const pm_online* model, const pm_chunk* chunk, 
 // Moves the slots of a combinatorial region of this degree over n_rows rows into a hashed one (both of `stride`).
 PM_API int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows, pm_region* to);
 
+// ---- text to rows: VW and svmlight ----
+// Offsets into the text are 32 bits wide: a text is at most PM_MAX_TEXT bytes. It is whole lines: its last byte is '\n'.
+#define PM_MAX_TEXT (1ll << 31)
+#define PM_MAX_NAMESPACES 65536
+
+typedef struct {
+  int32_t skip_bad;               // go on after a malformed line: count it, keep the first error
+  int32_t ngrams;                 // VW: 1 is words alone
+  int32_t skips;                  // VW: words an n-gram may leave out; ngrams + skips ≤ 16
+  int32_t n_gram_namespaces;      // VW: namespaces that the n-grams apply to; 0: all
+  const uint64_t* gram_namespaces;  // hashes of their names (pm_hash with seed 0)
+} pm_text_options;
+
+typedef struct {
+  // Sizes of the arrays below, set by the caller.
+  int64_t max_rows, max_features, max_namespaces;
+  int64_t n_feature_slots, n_namespace_slots;  // powers of two, above max_features and max_namespaces
+  // One entry a row (indptr: one more).
+  int64_t* indptr;
+  double* labels;        // NaN where there is none
+  double* weights;       // VW importance, 1 where there is none
+  double* offsets;       // VW base, 0 where there is none
+  uint32_t* spans;       // start and size in the text: of the tag (VW), of the label (svmlight); 2 a row
+  // One entry a feature.
+  uint64_t* ids;
+  float* values;
+  uint16_t* fields;      // VW: number of the namespace in this text
+  uint32_t* starts;      // VW: where the name begins in the text
+  uint16_t* grams;       // VW: bit i for each word after the name's first that belongs to it; null without n-grams
+  // VW: one entry a namespace, in order of first appearance.
+  uint64_t* namespace_hashes;
+  uint32_t* namespace_spans;  // start and size of the name; 2 a namespace
+  // Scratch, all zeros at the start.
+  uint32_t* feature_slots;
+  uint32_t* namespace_slots;
+  // What came out.
+  int64_t n_rows, n_features, n_namespaces, n_lines, n_bad;
+  int32_t has_weights, has_offsets, has_tags, has_label_lists;
+  int64_t first_line;    // lines before the first row
+  pm_error error;        // of the first malformed line
+} pm_text_rows;
+
+// Upper bounds for one text: lines, features without n-grams, namespaces named.
+PM_API void pm_text_bounds(const char* text, int64_t size, int64_t* lines, int64_t* features, int64_t* bars);
+// PM_BAD_INPUT: rows->error says where and why. PM_FULL: an array is smaller than the bounds above ask for.
+PM_API int32_t pm_parse_vw(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);
+PM_API int32_t pm_parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);
+
 #ifdef __cplusplus
 }
 #endif
