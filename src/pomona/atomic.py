@@ -18,7 +18,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     The bytes go to a temporary name in the same folder, are forced to the disk and renamed; on any error,
     Ctrl-C included, the temporary file is removed and an old file at ``path`` stays as it was. Devices and
-    pipes are written directly. An :class:`OSError` becomes a :class:`~pomona.errors.PomonaError` that names the file.
+    pipes are written directly. An :class:`OSError` becomes a :class:`~pomona.errors.PomonaError` that names
+    the file.
 
     Examples
     --------
@@ -65,6 +66,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 def _reason(error: OSError, target: Path) -> str:
     if isinstance(error, FileNotFoundError):
         return f"the folder {target.parent} does not exist"
+    if isinstance(error, NotADirectoryError):
+        return f"{target.parent} is not a folder"
     return (error.strerror or str(error)).lower()
 
 
@@ -76,3 +79,14 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Complain now rather than after hours of work if ``path`` cannot be written."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise PomonaError(f"cannot write {os.fspath(path)}: it is a folder")
+    if not target.parent.is_dir():
+        raise PomonaError(f"cannot write {os.fspath(path)}: the folder {target.parent} does not exist")
+    if not os.access(target.parent if not target.exists() or target.is_file() else target, os.W_OK):
+        raise PomonaError(f"cannot write {os.fspath(path)}: permission denied")

@@ -3,8 +3,8 @@
 The layout is that of safetensors: eight bytes with the length of a JSON table, the table, then the arrays.
 It is written here so that arrays go to the disk and come back without a second copy, and are checked on the
 way. The table's ``__metadata__`` has two strings: ``pomona``, a JSON object with ``format``, ``version``,
-``created_by``, the header of the :class:`~pomona.learner.State` and a check sum for each array (over its name,
-type, shape and bytes); and ``crc``, the check sum of that string.
+``created_by``, the header of the :class:`~pomona.learner.State` and a check sum for each array (over its
+name, type, shape and bytes); and ``crc``, the check sum of that string.
 """
 
 from __future__ import annotations
