@@ -34,12 +34,9 @@ $(VENV)/.test: $(BIN)/python $(NATIVE)
 	$(PIP) install -q -e ".[test]"
 	@touch $(VENV)/.installed $@
 
-# Tools alone: nothing is built again.
-$(VENV)/.lint: $(VENV)/.test
-	$(PIP) install -q cmake ninja $$($(BIN)/python -c '\
-	  import importlib.metadata as m, re; \
-	  print(*[re.split(";", r)[0].strip() for r in m.requires("pomona") if "extra == \"lint\"" in r])')
-	@touch $@
+$(VENV)/.lint: $(BIN)/python $(NATIVE)
+	$(PIP) install -q -e ".[test,lint]" cmake ninja
+	@touch $(VENV)/.installed $(VENV)/.test $@
 
 demo: $(VENV)/.installed
 	@$(BIN)/pomona demo

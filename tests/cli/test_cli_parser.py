@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from pomona import words
 from pomona.cli import common, train
 from pomona.cli.parser import interactions, names, number, one_of, size, whole
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
@@ -133,22 +134,30 @@ def test_bad_values(capsys: pytest.CaptureFixture[str], option: str, value: str,
 
 
 @pytest.mark.parametrize(
-    ("function", "value", "words"),
+    ("function", "value", "shown"),
     [
-        (common.count_words, 950, "950"),
-        (common.count_words, 12345, "12.3k"),
-        (common.count_words, 999_999, "1M"),
-        (common.count_words, 123_456_789, "123M"),
-        (common.byte_words, 999, "999 B"),
-        (common.byte_words, 4_500_000, "4.5 MB"),
-        (common.time_words, 0.84, "0.8 s"),
-        (common.time_words, 12.3, "12 s"),
-        (common.time_words, 185, "3:05"),
-        (common.time_words, 3723, "1:02:03"),
-        (common.label_words, -1.0, "-1"),
-        (common.label_words, 0.5, "0.5"),
-        (common.label_words, "ja", "ja"),
+        (words.count_words, 950, "950"),
+        (words.count_words, 12345, "12.3k"),
+        (words.count_words, 999_999, "1M"),
+        (words.count_words, 123_456_789, "123M"),
+        (words.byte_words, 999, "999 B"),
+        (words.byte_words, 4_500_000, "4.5 MB"),
+        (words.time_words, 0.84, "0.8 s"),
+        (words.time_words, 12.3, "12 s"),
+        (words.time_words, 185, "3:05"),
+        (words.time_words, 3723, "1:02:03"),
+        (words.label_words, -1.0, "-1"),
+        (words.label_words, 0.5, "0.5"),
+        (words.label_words, "ja", "ja"),
     ],
 )
-def test_words(function: Callable[[object], str], value: object, words: str) -> None:
-    assert function(value) == words
+def test_words(function: Callable[[object], str], value: object, shown: str) -> None:
+    assert function(value) == shown
+
+
+def test_words_of_tasks() -> None:
+    assert words.task_words("regression", []) == "regression"
+    assert words.task_words("binary", [-1.0, 1.0]) == "binary, classes -1 and 1"
+    assert words.task_words("multiclass", ["a", "b", "c"]) == "multiclass, classes a, b and c"
+    assert words.task_words("multiclass", list(range(26))) == "multiclass, 26 classes: 0, 1, 2, 3, 4, …"
+    assert words.task_words("binary", ["only"]) == "binary, class only"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pomona.cli.parser import Parser, names, one_of, whole
 from pomona.options import ReadOptions
-
-if TYPE_CHECKING:
-    from pomona.task import Task
 
 FORMATS = ("vw", "svmlight", "csv", "tsv", "parquet", "arrow")
 
@@ -96,43 +93,3 @@ def note(*lines: str) -> None:
     """Tell the person at the terminal; results go to standard output, this does not."""
     for line in lines:
         print(line, file=sys.stderr, flush=True)
-
-
-def task_words(task: Task) -> str:
-    """``binary, classes -1 and 1``."""
-    if not task.classes:
-        return task.kind
-    shown = [label_words(label) for label in task.classes]
-    if len(shown) > 6:
-        return f"{task.kind}, {len(shown)} classes: {', '.join(shown[:5])}, …"
-    return (
-        f"{task.kind}, classes {' and '.join([', '.join(shown[:-1]), shown[-1]]) if shown[1:] else shown[0]}"
-    )
-
-
-def label_words(label: Any) -> str:
-    """A class as the data has it: whole numbers without a point."""
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
-
-
-def count_words(number: float) -> str:
-    """``950``, ``12.3k``, ``4.5M``."""
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= 0.9995 * limit:
-            return f"{number / limit:.3g}{unit}" if number < 999.5 * limit else f"{number / limit:.0f}{unit}"
-    return f"{number:.0f}"
-
-
-def byte_words(number: float) -> str:
-    """``950 B``, ``12.3 kB``, ``4.5 MB``."""
-    words = count_words(number)
-    return f"{words[:-1]} {words[-1]}B" if words[-1].isalpha() else f"{words} B"
-
-
-def time_words(seconds: float) -> str:
-    """``0.8 s``, ``12 s``, ``3:05``, ``1:02:03``."""
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 9.95 else f"{seconds:.0f} s"
-    minutes, second = divmod(round(seconds), 60)
-    hours, minute = divmod(minutes, 60)
-    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"

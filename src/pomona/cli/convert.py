@@ -15,6 +15,7 @@ from pomona.atomic import check_writable, replacing
 from pomona.cli import common
 from pomona.cli.parser import Parser, one_of
 from pomona.errors import OptionError
+from pomona.words import byte_words, time_words
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -143,8 +144,8 @@ def _report(args: argparse.Namespace, paths: list[str], output: str, rows: int, 
         }
         print(json.dumps(figures))
     elif not args.quiet:
-        rate = f", {common.byte_words(read / seconds)}/s" if read else ""
+        rate = f", {byte_words(read / seconds)}/s" if read else ""
         common.note(
-            f"{output}: {rows:,} examples, {common.byte_words(read)} read,"
-            f" {common.byte_words(written)} written, {common.time_words(seconds)}{rate}"
+            f"{output}: {rows:,} examples, {byte_words(read)} read,"
+            f" {byte_words(written)} written, {time_words(seconds)}{rate}"
         )

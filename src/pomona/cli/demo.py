@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pomona.cli import common, predict, train
 from pomona.cli.parser import Parser, whole
+from pomona.words import count_words
 
 if TYPE_CHECKING:
     from pomona.cli.score import Score
@@ -135,10 +136,7 @@ def _comparison(models: dict[str, Model], scores: dict[str, Score], best: float)
         ("weights", [f"{model.summary['weights']:,}" for model in models.values()], ""),
         (
             "examples a second",
-            [
-                common.count_words(model.summary["examples"] / model.summary["seconds"])
-                for model in models.values()
-            ],
+            [count_words(model.summary["examples"] / model.summary["seconds"]) for model in models.values()],
             "",
         ),
     ]

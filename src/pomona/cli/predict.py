@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from pomona.cli import common
 from pomona.cli.parser import Parser, one_of
 from pomona.errors import OptionError
+from pomona.options import ReadOptions
+from pomona.words import label_words
 
 if TYPE_CHECKING:
-    from pomona.cli.output import Writer
     from pomona.cli.score import Score
     from pomona.model import Model
 
@@ -82,7 +83,11 @@ def run(args: argparse.Namespace) -> int:
     score = Score(model.task)
     start = time.perf_counter()
     with open_writer(kind, args.output) as writer:
-        _predict(args, model, writer, score)
+        for chunk in model.chunks(common.inputs(args.data), common.read_options(args)):
+            raw = model.raw_predict(chunk)
+            predicted = model.finish(raw)
+            writer.write(columns(model, args.show, raw, predicted))
+            score.add(chunk, predicted)
     if args.json:
         print(json.dumps({"path": args.output, **score.figures(), "seconds": time.perf_counter() - start}))
     elif not args.quiet and (words := score.words()):
@@ -91,18 +96,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _predict(args: argparse.Namespace, model: Model, writer: Writer, score: Score) -> None:
-    for chunk in model.chunks(common.inputs(args.data), common.read_options(args)):
-        raw = model.raw_predict(chunk)
-        predicted = model.finish(raw)
-        writer.write(columns(model, args.show, raw, predicted))
-        score.add(chunk, predicted)
+def evaluate(model: Model, data: str) -> Score:
+    """How well a model predicts a file with labels."""
+    from pomona.cli.score import Score
+
+    score = Score(model.task)
+    for chunk in model.chunks(data, ReadOptions()):
+        score.add(chunk, model.finish(model.raw_predict(chunk)))
+    return score
 
 
 def columns(model: Model, show: str | None, raw: Any, predicted: Any) -> dict[str, Any]:
     """Name and values of each column of the output."""
     task = model.task
-    names = [common.label_words(label) for label in task.classes]
+    names = [label_words(label) for label in task.classes]
     if show == "raw":
         return {"raw": raw} if raw.ndim == 1 else {f"raw_{name}": raw[:, i] for i, name in enumerate(names)}
     if task.kind == "regression":

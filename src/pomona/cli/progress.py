@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from pomona.cli.common import count_words, time_words
+from pomona.words import count_words, time_words
 
 if TYPE_CHECKING:
     from pomona.model import Progress

@@ -159,23 +159,20 @@ def interrupted(args: argparse.Namespace) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Train, save, report."""
-    if args.output:
-        check_writable(args.output)
-    model = train_model(args)
-    if args.output:
-        model.save(args.output)
-    figures = {**model.summary, "path": args.output}
+    model = train_and_save(args)
     if args.json:
-        print(json.dumps(figures, default=str))
+        print(json.dumps({**model.summary, "task": model.task.header(), "path": args.output}))
     elif not args.quiet:
-        common.note(*_closing_words(model, args.output))
+        common.note(*_closing_lines(model, args.output))
     return 0
 
 
-def train_model(args: argparse.Namespace) -> Model:
+def train_and_save(args: argparse.Namespace) -> Model:
     """The model that the arguments ask for, with progress on standard error unless ``--quiet``."""
     from pomona.model import train
 
+    if args.output:
+        check_writable(args.output)
     display = None if args.quiet else ProgressDisplay()
     model = train(
         common.inputs(args.data),
@@ -186,8 +183,10 @@ def train_model(args: argparse.Namespace) -> Model:
     )
     if display is not None:
         display.close()
+    if args.output:
+        model.save(args.output)
     return model
 
 
-def _closing_words(model: Model, output: str | None) -> list[str]:
+def _closing_lines(model: Model, output: str | None) -> list[str]:
     return []
