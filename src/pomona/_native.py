@@ -6,6 +6,7 @@ import ctypes as c
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +23,11 @@ NO_ROW = 0xFFFFFFFF
 def _load() -> c.CDLL:
     # An editable installation has two places: the sources and where the compiled files were put.
     names = ["_pomona" + suffix for suffix in (".so", ".dylib", ".dll")]
-    for path in (Path(folder) / name for folder in pomona.__path__ for name in names):
+    places = [Path(folder) / name for folder in pomona.__path__ for name in names]
+    # A core built with other flags, for tests under sanitizers.
+    if other := os.environ.get("POMONA_CORE"):
+        places = [Path(other)]
+    for path in places:
         if path.exists():
             library = c.CDLL(str(path))
             break
