@@ -57,6 +57,71 @@ PM_API int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, uint32
 PM_API int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows);
 // Puts all entries of `from` into the empty map `to`.
 PM_API int32_t pm_map_rehash(const pm_map* from, pm_map* to);
+// Positions of ids whose place modulo n_seen (a power of two) was not yet marked in `seen`; marks them. Returns how many.
+PM_API int64_t pm_mark_new(uint8_t* seen, uint64_t n_seen, const uint64_t* ids, int64_t n, int64_t* fresh);
+
+// ---- chunks ----
+typedef struct {
+  int64_t n;              // examples
+  const int64_t* indptr;  // n + 1 positions in indices and values
+  const void* indices;    // uint64 ids, or uint32 rows
+  const float* values;
+  const double* labels;    // NULL when predicting
+  const double* weights;   // NULL: all 1
+  const double* offsets;   // NULL: all 0
+  const uint16_t* fields;  // NULL: one field, or with column_fields each column is its own
+  int32_t wide;            // whether indices are uint64
+  int32_t column_fields;
+} pm_chunk;
+
+// ---- the online learner ----
+// A slot belongs to one feature (monomial). With one output it is {w, G, s, z}: weight of the feature scaled to
+// [-1, 1], sum of squared gradients, 1 / (largest |x| seen), and the dual variable of FTRL. With K outputs it is
+// {s, -, w[K], G[K]} and z[K] for FTRL, padded to `stride` numbers.
+typedef struct {
+  void* slots;
+  double* touched;   // value of `clock` when the slot was last regularised; NULL without l1 and l2
+  uint64_t n_slots;  // a power of two when hashed
+  int64_t hashed;    // slot = key modulo n_slots, the key of a product being the sum of its factors' keys; otherwise
+                     // slot = place of the (multi-)set of rows in the combinatorial number system
+} pm_region;
+
+typedef enum { PM_SQUARED, PM_LOGISTIC, PM_HINGE, PM_QUANTILE, PM_POISSON, PM_SOFTMAX } pm_loss;
+
+typedef struct {
+  pm_region regions[3];     // features of degree 1, 2 and 3; all the same table when hashed
+  void* intercept;          // one slot, or NULL
+  const int32_t* products;  // n_products x 3 fields to multiply; PM_ALL_FIELDS, PM_NO_FIELD (degree 2)
+  int64_t n_products;
+  int32_t squares;    // whether a feature may be multiplied with itself
+  int32_t n_outputs;  // 1, or the number of classes
+  int32_t stride;     // numbers in a slot
+  int32_t real_bytes; // 4 or 8
+  int32_t loss;
+  int32_t adaptive, normalized, invariant, ftrl;
+  int32_t peer_order;       // rescale after predicting, as Vowpal Wabbit does (for comparison only)
+  int32_t bounded;          // clip predictions to the range of the labels seen
+  int32_t reserved;
+  double learning_rate, l1, l2, quantile, ftrl_beta;
+  // What learning changes:
+  double examples, weight_sum, scale_sum, clock, lowest, highest;
+  double loss_sum, loss_weight;
+  uint64_t features;  // generated features so far
+} pm_online;
+#define PM_ALL_FIELDS (-1)
+#define PM_NO_FIELD (-2)
+
+// Bytes of scratch that the largest example of the chunk needs.
+PM_API int64_t pm_online_scratch_bytes(const pm_online* model, const pm_chunk* chunk);
+// Learns examples order[*done … n_order) (all, in order, when order is NULL; n_order = n then). predictions: n x n_outputs,
+// made just before learning. PM_FULL: a table is too small for example order[*done], or its class is new. PM_NOT_FINITE: its
+// prediction is not a finite number.
+PM_API int32_t pm_online_learn(pm_online* model, const pm_chunk* chunk, const int64_t* order, int64_t n_order,
+                               void* scratch, int64_t scratch_bytes, double* predictions, int64_t* done);
+PM_API int32_t pm_online_predict(const pm_online* model, const pm_chunk* chunk, void* scratch, int64_t scratch_bytes,
+                                 double* predictions);
+// Moves the slots of a combinatorial region of this degree over n_rows rows into a hashed one (both of `stride`).
+PM_API int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows, pm_region* to);
 
 // ---- text to rows: VW and svmlight ----
 // Offsets into the text are 32 bits wide: a text is at most PM_MAX_TEXT bytes. It is whole lines: its last byte is '\n'.
@@ -105,6 +170,64 @@ PM_API void pm_text_bounds(const char* text, int64_t size, int64_t* lines, int64
 // PM_BAD_INPUT: rows->error says where and why. PM_FULL: an array is smaller than the bounds above ask for.
 PM_API int32_t pm_parse_vw(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);
 PM_API int32_t pm_parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);
+
+// ---- columns of a table to features (encode.cpp) ----
+typedef enum {
+  PM_COLUMN_RAW = 0,      // (x - points[0]) * points[1]
+  PM_COLUMN_HAT = 1,      // shares of the two neighbouring knots in points, clamped outside
+  PM_COLUMN_BINS = 2,     // the bin of x; bin i ends at points[i], which belongs to it
+  PM_COLUMN_RAMP = 3,     // 0 at points[0], 1 at points[1], linear between, clamped outside
+  PM_COLUMN_CODES = 4,    // a dictionary: ids[code]
+  PM_COLUMN_STRINGS = 5,  // the hash of the text
+  PM_COLUMN_ROWS = 6      // rows made before, as CSR: offsets, ids, values
+} pm_column_kind;
+
+typedef enum {
+  PM_INT8 = 0, PM_INT16, PM_INT32, PM_INT64, PM_UINT8, PM_UINT16, PM_UINT32, PM_UINT64, PM_FLOAT32, PM_FLOAT64,
+  PM_BITS
+} pm_number_type;
+
+// One column, its data laid out as in Arrow. Missing: not valid, NaN, an empty text.
+typedef struct {
+  int32_t kind;            // pm_column_kind
+  int32_t type;            // numbers and codes: pm_number_type; strings: PM_INT32 or PM_INT64, the type of offsets
+  int64_t first;           // elements to pass over before row 0
+  int64_t n_bytes;         // strings: length of data
+  int64_t n_points;        // entries of points
+  int64_t n_ids;           // entries of ids
+  const void* data;        // numbers, codes or characters
+  const void* offsets;     // strings; rows: int64
+  const uint8_t* valid;    // bitmap; null: all are
+  const double* points;
+  const uint64_t* ids;     // one a feature that the column can give
+  const float* values;     // rows
+  uint64_t missing;        // id of the feature "is missing"
+  uint64_t seed;           // strings
+  int32_t marks_missing;   // 0: a missing value gives nothing
+  int32_t field;
+} pm_column;
+
+#define PM_ENCODE_BLOCK 256
+
+// Slots a column takes in each row of the scratch part (rows: none).
+PM_API int32_t pm_column_width(int32_t kind);
+// CSR rows of n examples; zero values are left out. `capacity` counts entries of ids, values and fields: the widths
+// of all columns times n, plus the entries of the `rows` columns, plus PM_ENCODE_BLOCK times the widths as scratch.
+// PM_BAD_INPUT: bad[0] is the row and bad[1] the column with a value that is not finite or not in its dictionary.
+PM_API int32_t pm_encode(const pm_column* columns, int64_t n_columns, int64_t n, int64_t* indptr, uint64_t* ids,
+                         float* values, uint16_t* fields, int64_t capacity, int64_t* bad);
+
+// ---- text to words (tokens.cpp) ----
+// Bounds of the words of each string: starts and ends are offsets into data, word_rows[i] … word_rows[i + 1) are the
+// words of string i. Strings are laid out as in Arrow and lower case already.
+PM_API int32_t pm_words(const char* data, int64_t n_bytes, const int64_t* offsets, int64_t n, int64_t* word_rows,
+                        int64_t* starts, int64_t* ends, int64_t capacity);
+// Words and n-grams (up to n_gram words, passing over up to `skips` words in all) of each string as CSR rows without
+// duplicates, sorted by id; the value is log(1 + count), each row scaled to length 1.
+// PM_FULL: capacity is too small and rows[0 … *done) are complete.
+PM_API int32_t pm_word_rows(const char* data, int64_t n_bytes, const int64_t* offsets, int64_t n, uint64_t seed,
+                            int32_t n_gram, int32_t skips, int64_t* rows, uint64_t* ids, float* values,
+                            int64_t capacity, int64_t* done);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@ import ctypes as c
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +23,11 @@ NO_ROW = 0xFFFFFFFF
 def _load() -> c.CDLL:
     # An editable installation has two places: the sources and where the compiled files were put.
     names = ["_pomona" + suffix for suffix in (".so", ".dylib", ".dll")]
-    for path in (Path(folder) / name for folder in pomona.__path__ for name in names):
+    places = [Path(folder) / name for folder in pomona.__path__ for name in names]
+    # A core built with other flags, for tests under sanitizers.
+    if other := os.environ.get("POMONA_CORE"):
+        places = [Path(other)]
+    for path in places:
         if path.exists():
             library = c.CDLL(str(path))
             break
@@ -165,6 +170,170 @@ class IdMap:
         return ordered
 
 
+_lib.pm_mark_new.restype = c.c_int64
+_lib.pm_mark_new.argtypes = [c.c_void_p, c.c_uint64, c.c_void_p, c.c_int64, c.c_void_p]
+
+
+def mark_new(seen: NDArray[np.bool_], ids: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Positions of ids whose place in ``seen`` (modulo its length, a power of two) was unmarked; marks them."""
+    fresh = np.empty(len(ids) + 1, np.int64)
+    count = _lib.pm_mark_new(
+        pointer(seen, np.bool_), len(seen), pointer(ids, np.uint64), len(ids), pointer(fresh, np.int64)
+    )
+    return fresh[:count].copy()
+
+
+# ---- chunks and the online learner ----
+class ChunkStruct(c.Structure):
+    _fields_ = [
+        ("n", c.c_int64),
+        ("indptr", c.c_void_p),
+        ("indices", c.c_void_p),
+        ("values", c.c_void_p),
+        ("labels", c.c_void_p),
+        ("weights", c.c_void_p),
+        ("offsets", c.c_void_p),
+        ("fields", c.c_void_p),
+        ("wide", c.c_int32),
+        ("column_fields", c.c_int32),
+    ]
+
+
+class RegionStruct(c.Structure):
+    _fields_ = [
+        ("slots", c.c_void_p),
+        ("touched", c.c_void_p),
+        ("n_slots", c.c_uint64),
+        ("hashed", c.c_int64),
+    ]
+
+
+class OnlineStruct(c.Structure):
+    _fields_ = [
+        ("regions", RegionStruct * 3),
+        ("intercept", c.c_void_p),
+        ("products", c.c_void_p),
+        ("n_products", c.c_int64),
+        *[
+            (name, c.c_int32)
+            for name in (
+                "squares n_outputs stride real_bytes loss adaptive normalized invariant ftrl peer_order bounded reserved"
+            ).split()
+        ],
+        *[(name, c.c_double) for name in "learning_rate l1 l2 quantile ftrl_beta".split()],
+        *[
+            (name, c.c_double)
+            for name in "examples weight_sum scale_sum clock lowest highest loss_sum loss_weight".split()
+        ],
+        ("features", c.c_uint64),
+    ]
+
+
+_lib.pm_online_scratch_bytes.restype = c.c_int64
+_lib.pm_online_scratch_bytes.argtypes = [c.POINTER(OnlineStruct), c.POINTER(ChunkStruct)]
+_lib.pm_online_learn.argtypes = [
+    c.POINTER(OnlineStruct),
+    c.POINTER(ChunkStruct),
+    c.c_void_p,
+    c.c_int64,
+    c.c_void_p,
+    c.c_int64,
+    c.c_void_p,
+    c.c_void_p,
+]
+_lib.pm_online_predict.argtypes = [
+    c.POINTER(OnlineStruct),
+    c.POINTER(ChunkStruct),
+    c.c_void_p,
+    c.c_int64,
+    c.c_void_p,
+]
+_lib.pm_online_rehash.argtypes = [c.POINTER(OnlineStruct), c.c_int32, c.c_int64, c.POINTER(RegionStruct)]
+
+
+def chunk_struct(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.uint64] | NDArray[np.uint32],
+    values: NDArray[np.float32],
+    labels: NDArray[np.float64] | None,
+    weights: NDArray[np.float64] | None,
+    offsets: NDArray[np.float64] | None,
+    fields: NDArray[np.uint16] | None,
+    column_fields: bool,
+) -> ChunkStruct:
+    """A view of the arrays of a chunk; they must outlive it."""
+    n = len(indptr) - 1
+    if n < 0 or indptr[0] < 0 or indptr[-1] > len(indices) or (np.diff(indptr) < 0).any():
+        raise ValueError("indptr must rise from 0 or more to at most the number of indices")
+    for array in (labels, weights, offsets):
+        if array is not None and len(array) != n:
+            raise ValueError(f"expected {n} labels, weights and offsets, got {len(array)}")
+    if len(values) != len(indices) or (fields is not None and len(fields) != len(indices)):
+        raise ValueError("indices, values and fields must be of equal length")
+    wide = indices.dtype == np.uint64
+    return ChunkStruct(
+        n,
+        pointer(indptr, np.int64),
+        pointer(indices, np.uint64 if wide else np.uint32),
+        pointer(values, np.float32),
+        pointer(labels, np.float64),
+        pointer(weights, np.float64),
+        pointer(offsets, np.float64),
+        pointer(fields, np.uint16),
+        wide,
+        column_fields,
+    )
+
+
+def online_scratch_bytes(model: OnlineStruct, chunk: ChunkStruct) -> int:
+    return int(_lib.pm_online_scratch_bytes(c.byref(model), c.byref(chunk)))
+
+
+def online_learn(
+    model: OnlineStruct,
+    chunk: ChunkStruct,
+    order: NDArray[np.int64] | None,
+    done: int,
+    scratch: NDArray[np.uint8],
+    predictions: NDArray[np.float64],
+) -> tuple[int, int]:
+    """Learn from example ``order[done]`` on; returns the status and how far it came."""
+    if order is not None and len(order) and not (0 <= order.min() and order.max() < chunk.n):
+        raise ValueError("order must name examples of the chunk")
+    if predictions.size < chunk.n * model.n_outputs:
+        raise ValueError("predictions must have room for every example")
+    reached = c.c_int64(done)
+    status = _lib.pm_online_learn(
+        c.byref(model),
+        c.byref(chunk),
+        pointer(order, np.int64),
+        chunk.n if order is None else len(order),
+        pointer(scratch, np.uint8),
+        len(scratch),
+        pointer(predictions, np.float64),
+        c.byref(reached),
+    )
+    return int(status), reached.value
+
+
+def online_predict(
+    model: OnlineStruct, chunk: ChunkStruct, scratch: NDArray[np.uint8], predictions: NDArray[np.float64]
+) -> int:
+    if predictions.size < chunk.n * model.n_outputs:
+        raise ValueError("predictions must have room for every example")
+    return int(
+        _lib.pm_online_predict(
+            c.byref(model),
+            c.byref(chunk),
+            pointer(scratch, np.uint8),
+            len(scratch),
+            pointer(predictions, np.float64),
+        )
+    )
+
+
+def online_rehash(model: OnlineStruct, degree: int, n_rows: int, to: RegionStruct) -> int:
+    return int(_lib.pm_online_rehash(c.byref(model), degree, n_rows, c.byref(to)))
 # ---- text to rows ----
 
 MAX_TEXT = 1 << 31
@@ -344,3 +513,118 @@ def _text_rows(rows: _TextRows, arrays: dict[str, NDArray[Any]]) -> TextRows:
         n_bad=rows.n_bad,
         error=_text_error(rows) if rows.n_bad else None,
     )
+# ---- columns of a table to features, text to words ----
+
+RAW, HAT, BINS, RAMP, CODES, STRINGS, ROWS = range(7)
+INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64, BITS = range(11)
+ENCODE_BLOCK = 256
+
+#: One ``pm_column``; the addresses are those of arrays that the caller keeps alive.
+COLUMN = np.dtype(
+    [
+        *[(name, np.int32) for name in ("kind", "type")],
+        *[(name, np.int64) for name in ("first", "n_bytes", "n_points", "n_ids")],
+        *[(name, np.uint64) for name in ("data", "offsets", "valid", "points", "ids", "values")],
+        *[(name, np.uint64) for name in ("missing", "seed")],
+        *[(name, np.int32) for name in ("marks_missing", "field")],
+    ],
+    align=True,
+)
+
+_lib.pm_column_width.argtypes = [c.c_int32]
+_lib.pm_encode.argtypes = [c.c_void_p, c.c_int64, c.c_int64, *[c.c_void_p] * 4, c.c_int64, c.c_void_p]
+_lib.pm_words.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, *[c.c_void_p] * 3, c.c_int64]
+_lib.pm_word_rows.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, c.c_uint64, c.c_int32, c.c_int32]
+_lib.pm_word_rows.argtypes += [c.c_void_p, c.c_void_p, c.c_void_p, c.c_int64, c.c_void_p]
+
+#: indptr, ids, values, fields.
+EncodedRows = tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint16]]
+
+
+class BadCellError(ValueError):
+    """Row and column of a value that cannot be encoded."""
+
+    def __init__(self, row: int, column: int) -> None:
+        super().__init__(f"bad value in row {row} of column {column}")
+        self.row, self.column = row, column
+
+
+def column_width(kind: int) -> int:
+    return int(_lib.pm_column_width(kind))
+
+
+def encode_columns(columns: NDArray[np.void], n: int, n_row_entries: int = 0) -> EncodedRows:
+    """Features of ``n`` rows; ``n_row_entries`` are those of the columns of kind ``ROWS``."""
+    width = sum(column_width(kind) for kind in columns["kind"].tolist())
+    capacity = width * (n + ENCODE_BLOCK) + n_row_entries
+    indptr = np.zeros(n + 1, np.int64)
+    ids, values = np.empty(capacity, np.uint64), np.empty(capacity, np.float32)
+    fields, bad = np.empty(capacity, np.uint16), np.zeros(2, np.int64)
+    status = _lib.pm_encode(
+        pointer(columns, COLUMN),
+        len(columns),
+        n,
+        pointer(indptr, np.int64),
+        pointer(ids, np.uint64),
+        pointer(values, np.float32),
+        pointer(fields, np.uint16),
+        capacity,
+        pointer(bad, np.int64),
+    )
+    if status != OK:
+        raise BadCellError(int(bad[0]), int(bad[1]))
+    count = int(indptr[-1])
+    return indptr, ids[:count], values[:count], fields[:count]
+
+
+def words(
+    data: NDArray[np.uint8], offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Words of lower-case strings: where those of each string begin, then start and end of every word."""
+    n = len(offsets) - 1
+    capacity = (int(offsets[-1] - offsets[0]) if n > 0 else 0) + 1
+    rows = np.zeros(n + 1, np.int64)
+    starts, ends = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    status = _lib.pm_words(
+        pointer(data, np.uint8),
+        len(data),
+        pointer(offsets, np.int64),
+        n,
+        pointer(rows, np.int64),
+        pointer(starts, np.int64),
+        pointer(ends, np.int64),
+        capacity,
+    )
+    if status != OK:
+        raise ValueError("string offsets must rise and stay inside the data")
+    return rows, starts[: rows[-1]], ends[: rows[-1]]
+
+
+def text_rows(
+    data: NDArray[np.uint8], offsets: NDArray[np.int64], seed: int, ngrams: int = 1, skips: int = 0
+) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32]]:
+    """Words and n-grams of lower-case strings as CSR rows, weighed and scaled to length 1."""
+    n = len(offsets) - 1
+    rows, done = np.zeros(n + 1, np.int64), np.zeros(1, np.int64)
+    capacity = (len(data) // 4 + 64) * ngrams * (skips + 1)
+    ids, values = np.empty(capacity, np.uint64), np.empty(capacity, np.float32)
+    while (
+        status := _lib.pm_word_rows(
+            pointer(data, np.uint8),
+            len(data),
+            pointer(offsets, np.int64),
+            n,
+            seed,
+            ngrams,
+            skips,
+            pointer(rows, np.int64),
+            pointer(ids, np.uint64),
+            pointer(values, np.float32),
+            len(ids),
+            pointer(done, np.int64),
+        )
+    ) == FULL:
+        ids, values = np.resize(ids, 2 * len(ids)), np.resize(values, 2 * len(values))
+    if status != OK:
+        raise ValueError("string offsets must rise and stay inside the data")
+    return rows, ids[: rows[-1]], values[: rows[-1]]

@@ -1,0 +1,262 @@
+// Columns of a table to sparse rows. A block of rows is encoded column by column into scratch rows of fixed width,
+// then copied out without its zeros while it is still in the cache.
+#include <cmath>
+#include <cstring>
+
+#include "hash.h"
+#include "pomona.h"
+
+namespace {
+
+constexpr int64_t kBlock = PM_ENCODE_BLOCK;
+
+inline bool is_valid(const uint8_t* bitmap, int64_t i) { return !bitmap || (bitmap[i >> 3] >> (i & 7) & 1); }
+
+// A block of scratch rows; a column writes from its first slot on.
+struct Slots {
+  uint64_t* ids;
+  float* values;
+  int64_t width;
+};
+
+template <class T>
+void load(const pm_column& column, int64_t start, int64_t m, double* x) {
+  const T* data = static_cast<const T*>(column.data) + column.first + start;
+  for (int64_t r = 0; r < m; ++r) x[r] = static_cast<double>(data[r]);
+}
+
+void load_bits(const pm_column& column, int64_t start, int64_t m, double* x) {
+  const uint8_t* bits = static_cast<const uint8_t*>(column.data);
+  for (int64_t r = 0; r < m; ++r) x[r] = is_valid(bits, column.first + start + r) ? 1.0 : 0.0;
+}
+
+// Numbers of a block as doubles, NaN where missing.
+bool load_numbers(const pm_column& column, int64_t start, int64_t m, double* x) {
+  switch (column.type) {
+    case PM_INT8: load<int8_t>(column, start, m, x); break;
+    case PM_INT16: load<int16_t>(column, start, m, x); break;
+    case PM_INT32: load<int32_t>(column, start, m, x); break;
+    case PM_INT64: load<int64_t>(column, start, m, x); break;
+    case PM_UINT8: load<uint8_t>(column, start, m, x); break;
+    case PM_UINT16: load<uint16_t>(column, start, m, x); break;
+    case PM_UINT32: load<uint32_t>(column, start, m, x); break;
+    case PM_UINT64: load<uint64_t>(column, start, m, x); break;
+    case PM_FLOAT32: load<float>(column, start, m, x); break;
+    case PM_FLOAT64: load<double>(column, start, m, x); break;
+    case PM_BITS: load_bits(column, start, m, x); break;
+    default: return false;
+  }
+  if (column.valid)
+    for (int64_t r = 0; r < m; ++r)
+      if (!is_valid(column.valid, column.first + start + r)) x[r] = NAN;
+  return true;
+}
+
+// Position of the last point ≤ x, or 0: the number of steps depends on n alone, so nothing is mispredicted.
+inline int64_t last_not_above(const double* points, int64_t n, double x) {
+  const double* base = points;
+  while (n > 1) {
+    const int64_t half = n / 2;
+    base = base[half] <= x ? base + half : base;
+    n -= half;
+  }
+  return base - points;
+}
+
+// Number of points < x.
+inline int64_t count_below(const double* points, int64_t n, double x) {
+  const double* base = points;
+  while (n > 1) {
+    const int64_t half = n / 2;
+    base = base[half - 1] < x ? base + half : base;
+    n -= half;
+  }
+  return (base - points) + (n == 1 && *base < x);
+}
+
+// Halves keep the differences of huge numbers finite; the comparisons also settle 0/0.
+inline double share(double low, double high, double x) {
+  const double t = (0.5 * x - 0.5 * low) / (0.5 * high - 0.5 * low);
+  return t > 0 ? (t < 1 ? t : 1.0) : 0.0;
+}
+
+int64_t encode_numbers(const pm_column& column, int64_t start, int64_t m, Slots out) {
+  double x[kBlock];
+  if (!load_numbers(column, start, m, x)) return 0;
+  const int64_t width = pm_column_width(column.kind);
+  const float mark = column.marks_missing ? 1.0f : 0.0f;
+  for (int64_t r = 0; r < m; ++r, out.ids += out.width, out.values += out.width) {
+    for (int64_t s = 0; s < width; ++s) out.ids[s] = 0, out.values[s] = 0;
+    if (std::isnan(x[r])) {
+      out.ids[0] = column.missing;
+      out.values[0] = mark;
+      continue;
+    }
+    switch (column.kind) {
+      case PM_COLUMN_RAW: {
+        const float value = static_cast<float>((x[r] - column.points[0]) * column.points[1]);
+        if (!std::isfinite(value)) return r;
+        out.ids[0] = column.ids[0];
+        out.values[0] = value;
+        break;
+      }
+      case PM_COLUMN_HAT: {
+        const int64_t k = last_not_above(column.points, column.n_points - 1, x[r]);
+        const double t = share(column.points[k], column.points[k + 1], x[r]);
+        out.ids[0] = column.ids[k];
+        out.values[0] = static_cast<float>(1.0 - t);
+        out.ids[1] = column.ids[k + 1];
+        out.values[1] = static_cast<float>(t);
+        break;
+      }
+      case PM_COLUMN_BINS:
+        out.ids[0] = column.ids[count_below(column.points, column.n_points, x[r])];
+        out.values[0] = 1.0f;
+        break;
+      default:
+        out.ids[0] = column.ids[0];
+        out.values[0] = static_cast<float>(share(column.points[0], column.points[1], x[r]));
+    }
+  }
+  return m;
+}
+
+template <class T>
+int64_t encode_codes(const pm_column& column, int64_t start, int64_t m, Slots out) {
+  const T* codes = static_cast<const T*>(column.data) + column.first + start;
+  for (int64_t r = 0; r < m; ++r, out.ids += out.width, out.values += out.width) {
+    if (!is_valid(column.valid, column.first + start + r)) {
+      *out.ids = column.missing;
+    } else {
+      const uint64_t code = static_cast<uint64_t>(codes[r]);  // a negative one becomes huge
+      if (code >= static_cast<uint64_t>(column.n_ids)) return r;
+      *out.ids = column.ids[code];
+    }
+    *out.values = 1.0f;
+  }
+  return m;
+}
+
+int64_t encode_code_types(const pm_column& column, int64_t start, int64_t m, Slots out) {
+  switch (column.type) {
+    case PM_INT8: return encode_codes<int8_t>(column, start, m, out);
+    case PM_INT16: return encode_codes<int16_t>(column, start, m, out);
+    case PM_INT32: return encode_codes<int32_t>(column, start, m, out);
+    case PM_INT64: return encode_codes<int64_t>(column, start, m, out);
+    case PM_UINT8: return encode_codes<uint8_t>(column, start, m, out);
+    case PM_UINT16: return encode_codes<uint16_t>(column, start, m, out);
+    case PM_UINT32: return encode_codes<uint32_t>(column, start, m, out);
+    case PM_UINT64: return encode_codes<uint64_t>(column, start, m, out);
+    default: return 0;
+  }
+}
+
+template <class T>
+int64_t encode_strings(const pm_column& column, int64_t start, int64_t m, Slots out) {
+  const T* offsets = static_cast<const T*>(column.offsets) + column.first + start;
+  const char* data = static_cast<const char*>(column.data);
+  for (int64_t r = 0; r < m; ++r, out.ids += out.width, out.values += out.width) {
+    const T begin = offsets[r], end = offsets[r + 1];
+    const bool valid = is_valid(column.valid, column.first + start + r);
+    if (valid && (begin < 0 || end < begin || end > column.n_bytes)) return r;
+    *out.ids = valid && end > begin ? pm::hash_bytes(data + begin, static_cast<size_t>(end - begin), column.seed)
+                                    : column.missing;
+    *out.values = 1.0f;
+  }
+  return m;
+}
+
+// Rows encoded: fewer than m when row number `result` is bad.
+int64_t encode_block(const pm_column& column, int64_t start, int64_t m, Slots out) {
+  switch (column.kind) {
+    case PM_COLUMN_CODES: return encode_code_types(column, start, m, out);
+    case PM_COLUMN_STRINGS:
+      return column.type == PM_INT32 ? encode_strings<int32_t>(column, start, m, out)
+                                     : encode_strings<int64_t>(column, start, m, out);
+    default: return encode_numbers(column, start, m, out);
+  }
+}
+
+// Whether the arrays of a column are long enough for its kind.
+bool is_sound(const pm_column& column) {
+  switch (column.kind) {
+    case PM_COLUMN_RAW:
+    case PM_COLUMN_RAMP: return column.n_points == 2 && column.n_ids == 1;
+    case PM_COLUMN_HAT: return column.n_points >= 2 && column.n_ids == column.n_points;
+    case PM_COLUMN_BINS: return column.n_points >= 0 && column.n_ids == column.n_points + 1;
+    case PM_COLUMN_CODES: return true;
+    case PM_COLUMN_STRINGS: return column.type == PM_INT32 || column.type == PM_INT64;
+    case PM_COLUMN_ROWS: return true;
+    default: return false;
+  }
+}
+
+struct Output {
+  uint64_t* ids;
+  float* values;
+  uint16_t* fields;
+  int64_t count;
+};
+
+void copy_slots(const pm_column* columns, int64_t n_columns, const uint64_t* ids, const float* values, Output& out) {
+  int64_t k = out.count;
+  for (int64_t c = 0; c < n_columns; ++c)
+    for (int32_t s = pm_column_width(columns[c].kind); s > 0; --s, ++ids, ++values) {
+      out.ids[k] = *ids;
+      out.values[k] = *values;
+      out.fields[k] = static_cast<uint16_t>(columns[c].field);
+      k += *values != 0;
+    }
+  out.count = k;
+}
+
+void copy_rows(const pm_column* columns, int64_t n_columns, int64_t row, Output& out) {
+  for (int64_t c = 0; c < n_columns; ++c) {
+    if (columns[c].kind != PM_COLUMN_ROWS) continue;
+    const int64_t* offsets = static_cast<const int64_t*>(columns[c].offsets);
+    for (int64_t i = offsets[row]; i < offsets[row + 1]; ++i) {
+      out.ids[out.count] = columns[c].ids[i];
+      out.values[out.count] = columns[c].values[i];
+      out.fields[out.count++] = static_cast<uint16_t>(columns[c].field);
+    }
+  }
+}
+
+}  // namespace
+
+int32_t pm_column_width(int32_t kind) { return kind == PM_COLUMN_ROWS ? 0 : kind == PM_COLUMN_HAT ? 2 : 1; }
+
+int32_t pm_encode(const pm_column* columns, int64_t n_columns, int64_t n, int64_t* indptr, uint64_t* ids,
+                  float* values, uint16_t* fields, int64_t capacity, int64_t* bad) {
+  int64_t width = 0, extra = 0;
+  for (int64_t c = 0; c < n_columns; ++c) {
+    bad[0] = 0, bad[1] = c;
+    if (!is_sound(columns[c])) return PM_BAD_INPUT;
+    width += pm_column_width(columns[c].kind);
+    if (columns[c].kind == PM_COLUMN_ROWS) extra += static_cast<const int64_t*>(columns[c].offsets)[n];
+  }
+  if (capacity < width * (n + kBlock) + extra) return PM_FULL;
+  const int64_t scratch = capacity - width * kBlock;
+  Output out{ids, values, fields, 0};
+  indptr[0] = 0;
+  for (int64_t start = 0; start < n; start += kBlock) {
+    const int64_t m = n - start < kBlock ? n - start : kBlock;
+    Slots slots{ids + scratch, values + scratch, width};
+    for (int64_t c = 0; c < n_columns; ++c) {
+      if (columns[c].kind == PM_COLUMN_ROWS) continue;
+      const int64_t done = encode_block(columns[c], start, m, slots);
+      if (done < m) {
+        bad[0] = start + done, bad[1] = c;
+        return PM_BAD_INPUT;
+      }
+      const int64_t step = pm_column_width(columns[c].kind);
+      slots.ids += step, slots.values += step;
+    }
+    for (int64_t r = 0; r < m; ++r) {
+      copy_slots(columns, n_columns, ids + scratch + r * width, values + scratch + r * width, out);
+      copy_rows(columns, n_columns, start + r, out);
+      indptr[start + r + 1] = out.count;
+    }
+  }
+  return PM_OK;
+}

@@ -1,0 +1,141 @@
+"""A source of chunks made of a table and an encoder, read and encoded ahead in the background."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pomona.chunk import Chunk
+from pomona.encode.table import TableEncoder
+from pomona.errors import DataFormatError
+from pomona.source.table import TableSource, slices
+
+#: Rows of a chunk, at most: what is encoded at once should stay in the cache of a core.
+CHUNK_ROWS = 1 << 13
+#: Chunks that may wait for the learner.
+AHEAD = 4
+
+
+class EncodedSource:
+    """Chunks of an encoded table.
+
+    Parameters
+    ----------
+    table : where the batches come from.
+    encoder : what turns them into features.
+    y, weights : targets and weights of all rows, where they are not columns of the table.
+    need_labels : whether a missing target is an error (training) or not (prediction).
+    """
+
+    def __init__(
+        self,
+        table: TableSource,
+        encoder: TableEncoder,
+        *,
+        y: NDArray[Any] | None = None,
+        weights: NDArray[np.float64] | None = None,
+        need_labels: bool = True,
+    ) -> None:
+        self.table, self.encoder = table, encoder
+        self._y, self._weights, self._need_labels = y, weights, need_labels
+        types = encoder.types()
+        for extra in (encoder.target, encoder.weight):
+            position = -1 if extra is None else table.schema.get_field_index(extra)
+            if extra is not None and position >= 0:
+                types[extra] = table.schema.field(position).type
+        table.select(types)
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+    @property
+    def fields(self) -> list[str]:
+        return self.encoder.fields
+
+    @property
+    def n_examples(self) -> int | None:
+        return self.table.n_rows
+
+    @property
+    def reads_cheaply(self) -> bool:
+        return self.table.reads_cheaply
+
+    @property
+    def rewinds(self) -> bool:
+        return self.table.rewinds
+
+    def fraction_read(self) -> float | None:
+        return self.table.fraction_read()
+
+    def chunks(self) -> Iterator[Chunk]:
+        return read_ahead(self._encode_all(), AHEAD)
+
+    def _encode_all(self) -> Iterator[Chunk]:
+        row = 0
+        for batch in self.table.batches():
+            place, done = self.table.place, 0
+            for part in slices(batch, CHUNK_ROWS):
+                line = place.line + done if place.line else 0
+                chunk = self.encoder.encode(part, line, file=place.file)
+                yield self._with_labels(chunk, row)
+                done += len(part)
+                row += len(part)
+
+    def _with_labels(self, chunk: Chunk, row: int) -> Chunk:
+        rows = slice(row, row + len(chunk))
+        if self._y is not None:
+            chunk = replace(chunk, labels=self._y[rows])
+        if self._weights is not None:
+            chunk = replace(chunk, weights=np.ascontiguousarray(self._weights[rows], np.float64))
+        if chunk.labels is None or chunk.labels.dtype != object:
+            return chunk
+        if not self._need_labels:
+            return replace(chunk, labels=None)
+        missing = next(i for i, label in enumerate(chunk.labels) if label is None)
+        raise DataFormatError(
+            f"the target {self.encoder.target!r} is missing: remove the row, or give it a value",
+            file=chunk.file,
+            line=chunk.first_line + missing if chunk.first_line else 0,
+        )
+
+
+def read_ahead(items: Iterator[Chunk], depth: int) -> Iterator[Chunk]:
+    """The same items in the same order, made in a thread that is at most ``depth`` items ahead."""
+    waiting: queue.Queue[Chunk | BaseException | None] = queue.Queue(depth)
+    stop = threading.Event()
+
+    def put(item: Chunk | BaseException | None) -> None:
+        while not stop.is_set():
+            try:
+                waiting.put(item, timeout=0.1)
+                return
+            except queue.Full:
+                continue
+
+    def work() -> None:
+        try:
+            for item in items:
+                put(item)
+                if stop.is_set():
+                    return
+            put(None)
+        except BaseException as error:  # handed to the reader of the items, whatever it is
+            put(error)
+
+    thread = threading.Thread(target=work, name="pomona-read-ahead", daemon=True)
+    thread.start()
+    try:
+        while (item := waiting.get()) is not None:
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+    finally:
+        stop.set()
+        thread.join()

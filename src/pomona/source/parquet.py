@@ -1,0 +1,188 @@
+"""Parquet files and Arrow files (IPC file, IPC stream, Feather)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from pomona.errors import DataFormatError
+from pomona.options import ReadOptions
+from pomona.source.table import Place, StreamTable, Table, one_line, os_error, schema_difference, slices
+
+PARQUET_MAGIC, ARROW_MAGIC, OLD_FEATHER_MAGIC = b"PAR1", b"ARROW1", b"FEA1"
+
+
+def _name(files: Sequence[str]) -> str:
+    return files[0] if len(files) == 1 else f"{files[0]} and {len(files) - 1} more"
+
+
+def _same_columns(expected: pa.Schema, found: pa.Schema, file: str, first: str) -> None:
+    if expected.names != found.names or expected.types != found.types:
+        raise DataFormatError(
+            f"the columns must be those of {first}, but {schema_difference(expected, found)}", file=file
+        )
+
+
+def _first_bytes(file: str) -> bytes:
+    try:
+        with open(file, "rb") as stream:
+            return stream.read(8)
+    except OSError as error:
+        raise os_error(error, file) from error
+
+
+def _parquet_file(file: str) -> pq.ParquetFile:
+    magic = _first_bytes(file)
+    if not magic:
+        raise DataFormatError("the file is empty: expected a Parquet file", file=file)
+    if magic[:4] != PARQUET_MAGIC:
+        raise DataFormatError("this is not a Parquet file: it does not begin with PAR1", file=file)
+    try:
+        return pq.ParquetFile(file, memory_map=True, pre_buffer=False)
+    except OSError as error:
+        if "ermission" in str(error):
+            raise os_error(PermissionError(), file) from error
+        raise _damaged_parquet(error, file) from error
+    except pa.ArrowException as error:
+        raise _damaged_parquet(error, file) from error
+
+
+def _damaged_parquet(error: Exception, file: str) -> DataFormatError:
+    if "magic bytes" in str(error) or "footer" in str(error):
+        return DataFormatError("the Parquet file is cut short: its end is missing, copy it again", file=file)
+    return DataFormatError(f"the Parquet file is damaged: {one_line(error)}", file=file)
+
+
+class ParquetTable(Table):
+    """One or several Parquet files with the same columns, read one after the other."""
+
+    def __init__(self, files: Sequence[str], options: ReadOptions) -> None:
+        self._files = list(files)
+        opened = [_parquet_file(file) for file in self._files]
+        schema = opened[0].schema_arrow
+        rows = []
+        for file, parquet in zip(self._files, opened, strict=True):
+            _same_columns(schema, parquet.schema_arrow, file, self._files[0])
+            rows.append(parquet.metadata.num_rows)
+            parquet.close()
+        self._columns = [name for name in schema.names if name not in options.ignore]
+        self._total, self._done = sum(rows), 0
+        super().__init__(_name(self._files), schema, self._total)
+
+    @property
+    def reads_cheaply(self) -> bool:
+        return True
+
+    def select(self, types: Mapping[str, pa.DataType]) -> None:
+        self._columns = [name for name in self.schema.names if name in types]
+
+    def fraction_read(self) -> float | None:
+        return self._done / self._total if self._total else None
+
+    def _read(self) -> Iterator[tuple[pa.RecordBatch, Place]]:
+        self._done = 0
+        for file in self._files:
+            row = 1
+            parquet = _parquet_file(file)
+            try:
+                for batch in parquet.iter_batches(BATCH_ROWS, columns=self._columns, use_threads=True):
+                    yield batch, Place(file, row)
+                    row += len(batch)
+                    self._done += len(batch)
+            except (pa.ArrowException, OSError) as error:
+                raise _damaged_parquet(error, file) from error
+            finally:
+                parquet.close()
+
+
+#: Rows decoded at a time: one page or a few, so that memory does not grow with the size of row groups.
+BATCH_ROWS = 1 << 14
+
+
+def open_parquet(files: Sequence[str], options: ReadOptions) -> ParquetTable:
+    """Open Parquet files with equal columns."""
+    return ParquetTable(files, options)
+
+
+class ArrowTable(Table):
+    """One or several Arrow IPC files, memory-mapped: nothing is copied unless the file is compressed."""
+
+    def __init__(self, files: Sequence[str]) -> None:
+        self._files = list(files)
+        schema = open_ipc(self._files[0]).schema
+        for file in self._files[1:]:
+            _same_columns(schema, open_ipc(file).schema, file, self._files[0])
+        self._fraction = 0.0
+        super().__init__(_name(self._files), schema)
+
+    def fraction_read(self) -> float | None:
+        return self._fraction
+
+    def _read(self) -> Iterator[tuple[pa.RecordBatch, Place]]:
+        for number, file in enumerate(self._files):
+            row = 1
+            for part, batch in ipc_batches(open_ipc(file), file):
+                for piece in slices(batch):
+                    yield piece, Place(file, row)
+                    row += len(piece)
+                self._fraction = (number + part) / len(self._files)
+        self._fraction = 1.0
+
+
+def open_ipc(file: str) -> Any:
+    """A reader of an IPC file (or Feather) or an IPC stream; which of them is found from the first bytes."""
+    magic = _first_bytes(file)
+    if not magic:
+        raise DataFormatError("the file is empty: expected an Arrow file", file=file)
+    if magic[:4] == OLD_FEATHER_MAGIC:
+        raise DataFormatError(
+            "this is Feather version 1, which is no longer read: write it again with a newer pyarrow",
+            file=file,
+        )
+    is_file = magic[:6] == ARROW_MAGIC
+    try:
+        mapped = pa.memory_map(file)
+        return pa.ipc.open_file(mapped) if is_file else pa.ipc.open_stream(mapped)
+    except (pa.ArrowException, OSError) as error:
+        if is_file:
+            raise DataFormatError(
+                "the Arrow file is cut short or damaged: copy it again", file=file
+            ) from error
+        raise DataFormatError(
+            "this is not an Arrow file: it begins with neither ARROW1 nor a schema", file=file
+        ) from error
+
+
+def ipc_batches(reader: Any, file: str) -> Iterator[tuple[float, pa.RecordBatch]]:
+    """Batches with the share of the file that lies behind each; sound enough to be read without a check."""
+    try:
+        if isinstance(reader, pa.ipc.RecordBatchFileReader):
+            total = reader.num_record_batches
+            for number in range(total):
+                batch = reader.get_batch(number)
+                batch.validate()
+                yield (number + 1) / total, batch
+        else:
+            for batch in reader:
+                batch.validate()
+                yield 0.0, batch
+    except (pa.ArrowException, OSError) as error:
+        raise DataFormatError(
+            f"the Arrow file is damaged or cut short: {one_line(error)}", file=file
+        ) from error
+
+
+def open_arrow(files: Sequence[str], options: ReadOptions) -> Table:
+    """Open Arrow IPC files, streams or Feather files; ``"-"`` is a stream on standard input."""
+    if list(files) == ["-"]:
+        try:
+            reader = pa.ipc.open_stream(sys.stdin.buffer)
+        except (pa.ArrowException, OSError) as error:
+            raise DataFormatError("this is not an Arrow stream", file="<stdin>") from error
+        return StreamTable(reader.schema, reader, "<stdin>")
+    return ArrowTable(files)
