@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes as c
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-import os
 from pathlib import Path
 from typing import Any, Literal
 

@@ -34,9 +34,7 @@ def test_lines_at_doubling_counts() -> None:
     for examples in range(500, 8001, 500):
         # The first thousand examples lose 0.8 each, all others 0.4.
         loss = (0.8 * min(examples, 1000) + 0.4 * max(examples - 1000, 0)) / examples
-        display(
-            progress(examples, loss, fraction=examples / 16000, held_out=0.5 if examples > 3000 else None)
-        )
+        display(progress(examples, loss, fraction=examples / 16000, held_out=0.5 if examples > 3000 else None))
     display(progress(8500, 0.45))
     display.close()
     display.close()
@@ -64,9 +62,7 @@ def test_a_terminal_gets_a_live_line() -> None:
 
 def chunk(labels: Any, weights: Any = None) -> Chunk:
     n = len(labels)
-    return Chunk(
-        np.zeros(n + 1, np.int64), np.empty(0, np.uint64), np.empty(0, np.float32), np.array(labels), weights
-    )
+    return Chunk(np.zeros(n + 1, np.int64), np.empty(0, np.uint64), np.empty(0, np.float32), np.array(labels), weights)
 
 
 def test_score_of_two_classes() -> None:
@@ -74,9 +70,7 @@ def test_score_of_two_classes() -> None:
     score.add(chunk(["yes", "no"]), np.array([0.8, 0.6]))
     score.add(chunk(["yes"], np.array([2.0])), np.array([0.5]))
     expected = -(np.log(0.8) + np.log(0.4) + 2 * np.log(0.5)) / 4
-    assert score.figures() == pytest.approx(
-        {"examples": 3, "labelled": 3, "log_loss": expected, "error": 0.75}
-    )
+    assert score.figures() == pytest.approx({"examples": 3, "labelled": 3, "log_loss": expected, "error": 0.75})
     assert score.words() == f"3 labelled examples: error 75.00 %, log loss {expected:.5f}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pomona.cli.parser import Parser, names, one_of, whole
 from pomona.options import ReadOptions
 
-FORMATS = ("vw", "svmlight", "csv", "tsv", "parquet", "arrow")
+FORMATS = ("vw", "svmlight", "svmlight-multilabel", "csv", "tsv", "parquet", "arrow")
 
 
 def make_parser(command: str, usage: str, description: str, examples: str) -> Parser:

@@ -39,9 +39,7 @@ def parser() -> Parser:
     """The options of the command."""
     result = common.make_parser("predict", "MODEL DATA [DATA ...] [-o FILE] [options]", DESCRIPTION, EXAMPLES)
     result.add_argument("model", metavar="MODEL", help="file written by pomona train")
-    result.add_argument(
-        "data", nargs="+", metavar="DATA", help="files, quoted globs, folders, or - for stdin"
-    )
+    result.add_argument("data", nargs="+", metavar="DATA", help="files, quoted globs, folders, or - for stdin")
     result.add_argument("-o", "--output", metavar="FILE", help="file for the predictions (default: stdout)")
     group = result.add_argument_group("predictions")
     group.add_argument(

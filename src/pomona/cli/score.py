@@ -58,11 +58,7 @@ class Score:
         """The counts and, where there were labels, the means."""
         result: dict[str, Any] = {"examples": self.examples, "labelled": self.labelled}
         if self.weight > 0:
-            names = (
-                ("squared_error", "absolute_error")
-                if self.task.kind == "regression"
-                else ("log_loss", "error")
-            )
+            names = ("squared_error", "absolute_error") if self.task.kind == "regression" else ("log_loss", "error")
             result |= {names[0]: self.first / self.weight, names[1]: self.second / self.weight}
         return result
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pomona.atomic import check_writable
 from pomona.cli import common
-from pomona.cli.parser import Check, Parser, interactions, names, number, one_of, size, whole
+from pomona.cli.parser import Check, Parser, interactions, joined, names, number, one_of, size, whole
 from pomona.cli.progress import ProgressDisplay
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LOSSES = ("squared", "logistic", "hinge", "quantile", "poisson")
 UPDATES = ("adaptive", "adagrad", "sgd", "ftrl")
-NUMERIC = ("auto", "hat", "onehot", "raw", "standard")
+NUMERIC = ("hat", "onehot", "raw", "standard")
 LEARNERS = ("online",)
 
 DESCRIPTION = """\
@@ -39,9 +39,7 @@ EXAMPLES = """\
 def parser() -> Parser:
     """The options of the command."""
     result = common.make_parser("train", "DATA [DATA ...] [-o MODEL] [options]", DESCRIPTION, EXAMPLES)
-    result.add_argument(
-        "data", nargs="+", metavar="DATA", help="files, quoted globs, folders, or - for stdin"
-    )
+    result.add_argument("data", nargs="+", metavar="DATA", help="files, quoted globs, folders, or - for stdin")
     result.add_argument("-o", "--output", metavar="MODEL", help="file for the model; appears when complete")
     _add_task_options(result)
     _add_feature_options(result)
@@ -79,9 +77,7 @@ def _add_task_options(result: Parser) -> None:
     )
     _option(group, "loss", one_of(*LOSSES), "NAME", f"{', '.join(LOSSES)} (default: by task)")
     _option(group, "quantile", number(above=0, below=1), "Q", "level of the quantile loss")
-    _option(
-        group, "multiclass", one_of("softmax", "ovr"), "HOW", "softmax, or ovr: one class against the rest"
-    )
+    _option(group, "multiclass", one_of("softmax", "ovr"), "HOW", "softmax, or ovr: one class against the rest")
 
 
 def _add_feature_options(result: Parser) -> None:
@@ -95,11 +91,11 @@ def _add_feature_options(result: Parser) -> None:
         " (default: linear)",
     )
     _switch(group, "squares", "products include a feature with itself", "they do not")
-    _option(group, "numeric", one_of(*NUMERIC), "HOW", f"numeric columns as {', '.join(NUMERIC)}")
+    _option(group, "numeric", joined(*NUMERIC), "HOW", f"numeric columns as {', '.join(NUMERIC)}, or some with +")
     _option(group, "bins", whole(2, 65536), "N", "bins or knots of a numeric column, at most")
     _option(group, "sample-rows", whole(1), "N", "first rows, from which types and bins are found")
-    _option(group, "ngrams", whole(1, 16), "N", "sequences of up to N words as features")
-    _option(group, "skips", whole(0, 16), "N", "words that an n-gram may leave out")
+    _option(group, "ngrams", whole(1, 8), "N", "sequences of up to N words as features")
+    _option(group, "skips", whole(0, 8), "N", "words that an n-gram may leave out")
     group.add_argument(
         "--ngram-namespaces",
         type=names,
