@@ -34,7 +34,7 @@ def test_lines_at_doubling_counts() -> None:
     for examples in range(500, 8001, 500):
         # The first thousand examples lose 0.8 each, all others 0.4.
         loss = (0.8 * min(examples, 1000) + 0.4 * max(examples - 1000, 0)) / examples
-        display(progress(examples, loss, fraction=examples / 16000, held_out=0.5 if examples > 3000 else None))
+        display(progress(examples, loss, fraction=examples / 32000, held_out=0.5 if examples > 3000 else None))
     display(progress(8500, 0.45))
     display.close()
     display.close()
@@ -71,7 +71,7 @@ def test_score_of_two_classes() -> None:
     score.add(chunk(["yes"], np.array([2.0])), np.array([0.5]))
     expected = -(np.log(0.8) + np.log(0.4) + 2 * np.log(0.5)) / 4
     assert score.figures() == pytest.approx({"examples": 3, "labelled": 3, "log_loss": expected, "error": 0.75})
-    assert score.words() == f"3 labelled examples: error 75.00 %, log loss {expected:.5f}"
+    assert score.lines() == [f"3 labelled examples: error 75.00 %, log loss {expected:.5f}"]
 
 
 def test_score_of_many_classes_with_an_unknown_one() -> None:
@@ -83,10 +83,10 @@ def test_score_of_many_classes_with_an_unknown_one() -> None:
 
 def test_score_of_values_and_of_missing_labels() -> None:
     score = Score(Task("regression", []))
-    assert score.words() == ""
+    assert score.lines() == []
     score.add(chunk([np.nan, 3.0, 1.0]), np.array([7.0, 1.0, 1.0]))
     assert score.figures() == {"examples": 3, "labelled": 2, "squared_error": 2.0, "absolute_error": 1.0}
-    assert score.words() == "2 labelled examples: root mean squared error 1.41421, mean absolute error 1"
+    assert score.lines() == ["2 labelled examples: root mean squared error 1.41421, mean absolute error 1"]
 
 
 COLUMNS = {"label": ["a,b", "ü"], "p": np.array([0.1, 1e-9])}

@@ -86,9 +86,5 @@ class ProgressDisplay:
 
     @staticmethod
     def _left(progress: Progress) -> str:
-        if progress.fraction is None:
-            return ""
-        done = (progress.pass_number - 1 + progress.fraction) / progress.passes
-        if done <= 0.0:
-            return ""
-        return time_words(max(progress.seconds * (1.0 - done) / done, 0.0))
+        done = progress.fraction
+        return time_words(progress.seconds * (1.0 - done) / done) if done else ""

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pomona.atomic import check_writable
 from pomona.cli import common
 from pomona.cli.parser import Check, Parser, interactions, joined, names, number, one_of, size, whole
 from pomona.cli.progress import ProgressDisplay
+from pomona.errors import OptionError
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
+from pomona.words import byte_words, count_words, time_words
 
 if TYPE_CHECKING:
     from pomona.model import Model
@@ -130,7 +133,13 @@ def _add_pass_options(result: Parser) -> None:
     _option(group, "passes", whole(1), "N", "times to go through the data")
     _option(group, "holdout", number(least=0, below=1), "SHARE", "examples kept aside for early stopping")
     _option(group, "patience", whole(1), "N", "passes without gain on them before stopping")
-    _switch(group, "shuffle", "shuffle examples in a buffer", "learn in the order of the data")
+    group.add_argument(
+        "--shuffle",
+        action="store_true",
+        default=LearnOptions().shuffle,
+        help="shuffle examples in a buffer (default: but for one pass over VW or svmlight text)",
+    )
+    group.add_argument("--no-shuffle", dest="shuffle", action="store_false", help="learn in the order of the data")
     _option(group, "shuffle-buffer", whole(1), "N", "examples in that buffer")
     _option(group, "seed", whole(0, 2**63 - 1), "N", "seed of the shuffling")
 
@@ -150,7 +159,9 @@ def encode_options(args: argparse.Namespace) -> EncodeOptions:
 
 def interrupted(args: argparse.Namespace) -> str:
     """What to say after Ctrl-C."""
-    return "stopped: nothing was saved" + (f", {args.output} is as it was" if args.output else "")
+    if not args.output:
+        return "stopped: nothing was saved"
+    return f"stopped: nothing was saved, {args.output} {'is as it was' if os.path.exists(args.output) else 'does not exist'}"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -166,23 +177,39 @@ def run(args: argparse.Namespace) -> int:
 def train_and_save(args: argparse.Namespace) -> Model:
     """The model that the arguments ask for, with progress on standard error unless ``--quiet``."""
     from pomona.model import train
+    from pomona.source import open_source
 
     if args.output:
         check_writable(args.output)
+    read = common.read_options(args)
+    source: Any = open_source(common.inputs(args.data), read)
+    if hasattr(source, "batches") and args.target is None:
+        known = ", ".join(source.schema.names[:8]) + (", …" if len(source.schema.names) > 8 else "")
+        raise OptionError(f"{source.name} is a table: say which column to predict with --target, one of {known}")
     display = None if args.quiet else ProgressDisplay()
     model = train(
-        common.inputs(args.data),
-        read=common.read_options(args),
+        source,
+        read=read,
         encode=encode_options(args),
         learn=learn_options(args),
         progress=display,
     )
     if display is not None:
         display.close()
+        common.note_skipped(source)
     if args.output:
         model.save(args.output)
     return model
 
 
 def _closing_lines(model: Model, output: str | None) -> list[str]:
-    return []
+    summary = model.summary
+    held_out = "" if summary["held_out"] is None else f", {summary['held_out']:.5f} held out"
+    rate = count_words(summary["examples"] / summary["seconds"])
+    lines = [
+        f"{summary['loss_name']} loss {summary['loss']:.5f} progressive{held_out};"
+        f" {summary['weights']:,} weights; {time_words(summary['seconds'])}, {rate} examples/s"
+    ]
+    if output is None:
+        return [*lines, "nothing was saved: give -o FILE to keep the model"]
+    return [*lines, f"saved {output} ({byte_words(os.path.getsize(output))})"]
