@@ -1,11 +1,13 @@
-// Chooses, once, the kernels compiled for the best instruction set this processor has.
-#include "pomona.h"
+// Calls the kernels compiled for the best instruction set this processor has.
+#include "online_kernel.h"
 
 namespace {
 
 bool has_v3() {
 #ifdef PM_HAVE_V3
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  static const bool has =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+  return has;
 #else
   return false;
 #endif
@@ -13,4 +15,24 @@ bool has_v3() {
 
 }  // namespace
 
+#ifdef PM_HAVE_V3
+#define PM_DISPATCH(call) (has_v3() ? pm::v3::call : pm::baseline::call)
+#else
+#define PM_DISPATCH(call) pm::baseline::call
+#endif
+
 const char* pm_instruction_set(void) { return has_v3() ? "v3" : "baseline"; }
+
+int64_t pm_online_scratch_bytes(const pm_online* model, const pm_chunk* chunk) {
+  return PM_DISPATCH(online_scratch_bytes(*model, *chunk));
+}
+
+int32_t pm_online_learn(pm_online* model, const pm_chunk* chunk, const int64_t* order, int64_t n_order, void* scratch,
+                        int64_t scratch_bytes, double* predictions, int64_t* done) {
+  return PM_DISPATCH(online_learn(*model, *chunk, order, n_order, scratch, scratch_bytes, predictions, done));
+}
+
+int32_t pm_online_predict(const pm_online* model, const pm_chunk* chunk, void* scratch, int64_t scratch_bytes,
+                          double* predictions) {
+  return PM_DISPATCH(online_predict(*model, *chunk, scratch, scratch_bytes, predictions));
+}

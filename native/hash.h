@@ -20,33 +20,37 @@ inline uint64_t fold_multiply(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-inline uint64_t load_tail(const char* p, size_t n) {  // n < 8 bytes, never reading past them
-  uint64_t word = 0;
+// The first n ≤ 8 bytes as a little-endian number, zeros above them; never reads past them.
+inline uint64_t load_short(const char* p, size_t n) {
+  if (n >= 8) {
+    uint64_t word;
+    std::memcpy(&word, p, 8);
+    return word;
+  }
   if (n >= 4) {
     uint32_t low, high;
     std::memcpy(&low, p, 4);
     std::memcpy(&high, p + n - 4, 4);
-    return low | static_cast<uint64_t>(high) << 32;
+    return low | static_cast<uint64_t>(high) << (8 * (n - 4));
   }
-  if (n) {
-    word = static_cast<uint8_t>(p[0]);
-    word |= static_cast<uint64_t>(static_cast<uint8_t>(p[n >> 1])) << 8;
-    word |= static_cast<uint64_t>(static_cast<uint8_t>(p[n - 1])) << 16;
-  }
+  uint64_t word = 0;
+  for (size_t i = 0; i < n; ++i) word |= static_cast<uint64_t>(static_cast<uint8_t>(p[i])) << (8 * i);
   return word;
+}
+
+// Hash of the last 16 bytes or fewer, given as two numbers padded with zeros, after `length` bytes in all.
+inline uint64_t hash_end(uint64_t low, uint64_t high, uint64_t length, uint64_t h) {
+  h = fold_multiply(low ^ h ^ 0xa0761d6478bd642full, high ^ 0xe7037ed1a0b428dbull);
+  return fold_multiply(h ^ length, 0x589965cc75374cc3ull);
 }
 
 // Hash of a name inside a field; the field's own hash is the seed, so equal names in two fields differ.
 inline uint64_t hash_bytes(const char* p, size_t n, uint64_t seed) {
-  uint64_t h = seed ^ 0xa0761d6478bd642full;
+  uint64_t h = seed;
   const size_t length = n;
-  for (; n >= 8; p += 8, n -= 8) {
-    uint64_t word;
-    std::memcpy(&word, p, 8);
-    h = fold_multiply(h ^ word, 0xe7037ed1a0b428dbull);
-  }
-  h = fold_multiply(h ^ load_tail(p, n), 0x8ebc6af09c88c6e3ull);
-  return fold_multiply(h ^ length, 0x589965cc75374cc3ull);
+  for (; n > 16; p += 16, n -= 16) h = fold_multiply(load_short(p, 8) ^ h, load_short(p + 8, 8) ^ 0x8ebc6af09c88c6e3ull);
+  return n > 8 ? hash_end(load_short(p, 8), load_short(p + 8, n - 8), length, h)
+               : hash_end(load_short(p, n), 0, length, h);
 }
 
 }  // namespace pm

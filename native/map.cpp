@@ -77,3 +77,15 @@ int32_t pm_map_rehash(const pm_map* from, pm_map* to) {
   to->count = from->count;
   return PM_OK;
 }
+
+int64_t pm_mark_new(uint8_t* seen, uint64_t n_seen, const uint64_t* ids, int64_t n, int64_t* fresh) {
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    if (i + kAhead < n) __builtin_prefetch(seen + (ids[i + kAhead] & (n_seen - 1)));
+    uint8_t& mark = seen[ids[i] & (n_seen - 1)];
+    fresh[count] = i;
+    count += mark == 0;
+    mark = 1;
+  }
+  return count;
+}

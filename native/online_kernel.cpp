@@ -1,0 +1,194 @@
+// Entry points of the online learner for one instruction set.
+#include "online_kernel.h"
+
+#include <limits>
+#include <vector>
+
+#include "online_multi.h"
+#include "online_single.h"
+
+namespace pm {
+namespace PM_ISA {
+namespace {
+
+struct Sizes {
+  int64_t features = 0, expanded = 0;
+};
+
+// Features of the largest example, before and after expansion.
+Sizes largest(const pm_online& model, const pm_chunk& c) {
+  Sizes sizes;
+  bool by_field = false;
+  for (int64_t p = 0; p < 3 * model.n_products; ++p) by_field |= model.products[p] >= 0;
+  for (int64_t e = 0; e < c.n; ++e) sizes.features = std::max(sizes.features, c.indptr[e + 1] - c.indptr[e]);
+  if (by_field) {
+    std::vector<char> memory(static_cast<size_t>(Example<float>::bytes(sizes.features)));
+    Example<float> example(model, memory.data(), sizes.features);
+    for (int64_t e = 0; e < c.n; ++e) {
+      example.load(c, e, false);
+      sizes.expanded = std::max(sizes.expanded, example.expanded_size());
+    }
+    return sizes;
+  }
+  const int64_t n = sizes.features;
+  sizes.expanded = n;
+  for (int64_t p = 0; p < model.n_products; ++p)
+    sizes.expanded += model.products[3 * p + 2] == PM_NO_FIELD ? n * (n + 1) / 2 : n * (n + 1) / 2 * (n + 2) / 3;
+  return sizes;
+}
+
+// Asks for the slots of the examples to come, so that they are there when needed.
+class Lookahead {
+ public:
+  Lookahead(const pm_chunk& c, const int64_t* order, int64_t n) : c_(c), order_(order), n_(n) {}
+
+  template <class Machine>
+  void advance(const Machine& machine, int64_t current) {
+    const int64_t size = c_.indptr[current + 1] - c_.indptr[current];
+    while (next_ < n_ && ahead_ < size + kFeaturesAhead) {
+      const int64_t e = order_ ? order_[next_] : next_;
+      machine.prefetch(c_, e);
+      ahead_ += c_.indptr[e + 1] - c_.indptr[e];
+      ++next_;
+    }
+    ahead_ -= size;
+  }
+  void start(int64_t at) { next_ = at; }
+
+ private:
+  const pm_chunk& c_;
+  const int64_t* order_;
+  int64_t n_, next_ = 0, ahead_ = 0;
+};
+
+double clipped(const pm_online& m, double p) {
+  if (m.loss == PM_LOGISTIC || m.loss == PM_POISSON || (m.loss == PM_HINGE && !m.peer_order))
+    return std::min(kMarginLimit, std::max(-kMarginLimit, p));
+  return m.bounded && m.lowest <= m.highest ? std::min(m.highest, std::max(m.lowest, p)) : p;
+}
+
+void see_label(pm_online& m, double y) {
+  m.lowest = std::min(m.lowest, y);
+  m.highest = std::max(m.highest, y);
+}
+
+template <class Real>
+int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int64_t n_order, Single<Real>& machine,
+                     double* predictions, int64_t* done) {
+  Lookahead lookahead(c, order, n_order);
+  lookahead.start(*done);
+  const bool prefetches = machine.prefetches();
+  for (int64_t i = *done; i < n_order; ++i) {
+    const int64_t e = order ? order[i] : i;
+    *done = i;
+    if (prefetches) lookahead.advance(machine, e);
+    if (!machine.example().load(c, e, true)) return PM_FULL;
+    const double y = c.labels[e], h = c.weights ? c.weights[e] : 1.0;
+    const bool learning = h > 0 && y == y;
+    if (learning && m.peer_order) see_label(m, y);
+    const double raw = machine.dot(learning) + (c.offsets ? c.offsets[e] : 0.0), p = clipped(m, raw);
+    predictions[e] = p;
+    if (!std::isfinite(raw)) return PM_NOT_FINITE;
+    if (!learning) continue;
+    m.features += static_cast<uint64_t>(machine.expanded());
+    m.loss_sum += h * loss_value(static_cast<Loss>(m.loss), p, y, m.quantile);
+    m.loss_weight += h;
+    m.ftrl ? machine.update_ftrl(p, y, h) : machine.update(p, y, h);
+    see_label(m, y);
+    m.examples += 1;
+  }
+  *done = n_order;
+  return PM_OK;
+}
+
+template <class Real>
+int32_t learn_multi(pm_online& m, const pm_chunk& c, const int64_t* order, int64_t n_order, Multi<Real>& machine,
+                    double* predictions, int64_t* done) {
+  for (int64_t i = *done; i < n_order; ++i) {
+    const int64_t e = order ? order[i] : i;
+    *done = i;
+    if (!machine.example().load(c, e, true)) return PM_FULL;
+    const double y = c.labels[e], h = c.weights ? c.weights[e] : 1.0;
+    const bool learning = h > 0 && y == y;
+    if (learning && !(y >= 0)) return PM_BAD_INPUT;
+    if (learning && y >= m.n_outputs) return PM_FULL;
+    machine.dot(learning);
+    double total = 0;
+    for (int64_t k = 0; k < m.n_outputs; ++k) total += predictions[e * m.n_outputs + k] = machine.score(k);
+    if (!std::isfinite(total)) return PM_NOT_FINITE;
+    if (!learning) continue;
+    m.features += static_cast<uint64_t>(machine.expanded());
+    m.loss_sum += h * machine.loss(static_cast<int64_t>(y));
+    m.loss_weight += h;
+    machine.update(static_cast<int64_t>(y), h);
+    m.examples += 1;
+  }
+  *done = n_order;
+  return PM_OK;
+}
+
+template <class Real>
+int64_t scratch(const pm_online& m, const Sizes& s) {
+  return m.n_outputs == 1 ? Single<Real>::bytes(s.features, s.expanded)
+                          : Multi<Real>::bytes(s.features, s.expanded, m.n_outputs);
+}
+
+template <class Real>
+int32_t learn_as(pm_online& m, const pm_chunk& c, const Sizes& s, const int64_t* order, int64_t n_order, char* memory,
+                 double* predictions, int64_t* done) {
+  if (m.n_outputs == 1) {
+    Single<Real> machine(m, memory, s.features, s.expanded);
+    return learn_single(m, c, order, n_order, machine, predictions, done);
+  }
+  Multi<Real> machine(m, memory, s.features, s.expanded);
+  return learn_multi(m, c, order, n_order, machine, predictions, done);
+}
+
+template <class Real>
+int32_t predict_as(pm_online& m, const pm_chunk& c, const Sizes& s, char* memory, double* predictions) {
+  const bool single = m.n_outputs == 1;
+  if (single) {
+    Single<Real> machine(m, memory, s.features, s.expanded);
+    for (int64_t e = 0; e < c.n; ++e) {
+      machine.example().load(c, e, false);
+      predictions[e] = clipped(m, machine.dot(false) + (c.offsets ? c.offsets[e] : 0.0));
+    }
+    return PM_OK;
+  }
+  Multi<Real> machine(m, memory, s.features, s.expanded);
+  for (int64_t e = 0; e < c.n; ++e) {
+    machine.example().load(c, e, false);
+    machine.dot(false);
+    for (int64_t k = 0; k < m.n_outputs; ++k) predictions[e * m.n_outputs + k] = machine.score(k);
+  }
+  return PM_OK;
+}
+
+}  // namespace
+
+int64_t online_scratch_bytes(const pm_online& m, const pm_chunk& c) {
+  const Sizes s = largest(m, c);
+  return m.real_bytes == 4 ? scratch<float>(m, s) : scratch<double>(m, s);
+}
+
+int32_t online_learn(pm_online& m, const pm_chunk& c, const int64_t* order, int64_t n_order, void* memory,
+                     int64_t memory_bytes, double* predictions, int64_t* done) {
+  const Sizes s = largest(m, c);
+  char* const start = static_cast<char*>(memory);
+  if (memory_bytes < online_scratch_bytes(m, c)) return PM_BAD_INPUT;
+  return m.real_bytes == 4 ? learn_as<float>(m, c, s, order, n_order, start, predictions, done)
+                           : learn_as<double>(m, c, s, order, n_order, start, predictions, done);
+}
+
+int32_t online_predict(const pm_online& model, const pm_chunk& c, void* memory, int64_t memory_bytes,
+                       double* predictions) {
+  pm_online m = model;  // predicting writes to nothing but scratch and predictions
+  const Sizes s = largest(m, c);
+  char* const start = static_cast<char*>(memory);
+  if (memory_bytes < online_scratch_bytes(m, c)) return PM_BAD_INPUT;
+  return m.real_bytes == 4 ? predict_as<float>(m, c, s, start, predictions)
+                           : predict_as<double>(m, c, s, start, predictions);
+}
+
+}  // namespace PM_ISA
+}  // namespace pm

@@ -57,6 +57,119 @@ PM_API int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, uint32
 PM_API int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows);
 // Puts all entries of `from` into the empty map `to`.
 PM_API int32_t pm_map_rehash(const pm_map* from, pm_map* to);
+// Positions of ids whose place modulo n_seen (a power of two) was not yet marked in `seen`; marks them. Returns how many.
+PM_API int64_t pm_mark_new(uint8_t* seen, uint64_t n_seen, const uint64_t* ids, int64_t n, int64_t* fresh);
+
+// ---- chunks ----
+typedef struct {
+  int64_t n;              // examples
+  const int64_t* indptr;  // n + 1 positions in indices and values
+  const void* indices;    // uint64 ids, or uint32 rows
+  const float* values;
+  const double* labels;    // NULL when predicting
+  const double* weights;   // NULL: all 1
+  const double* offsets;   // NULL: all 0
+  const uint16_t* fields;  // NULL: one field, or with column_fields each column is its own
+  int32_t wide;            // whether indices are uint64
+  int32_t column_fields;
+} pm_chunk;
+
+// ---- the online learner ----
+// A slot belongs to one feature (monomial). With one output it is {w, G, s, z}: weight of the feature scaled to
+// [-1, 1], sum of squared gradients, 1 / (largest |x| seen), and the dual variable of FTRL. With K outputs it is
+// {s, -, w[K], G[K]} and z[K] for FTRL, padded to `stride` numbers.
+typedef struct {
+  void* slots;
+  double* touched;   // value of `clock` when the slot was last regularised; NULL without l1 and l2
+  uint64_t n_slots;  // a power of two when hashed
+  int64_t hashed;    // slot = key modulo n_slots, the key of a product being the sum of its factors' keys; otherwise
+                     // slot = place of the (multi-)set of rows in the combinatorial number system
+} pm_region;
+
+typedef enum { PM_SQUARED, PM_LOGISTIC, PM_HINGE, PM_QUANTILE, PM_POISSON, PM_SOFTMAX } pm_loss;
+
+typedef struct {
+  pm_region regions[3];     // features of degree 1, 2 and 3; all the same table when hashed
+  void* intercept;          // one slot, or NULL
+  const int32_t* products;  // n_products x 3 fields to multiply; PM_ALL_FIELDS, PM_NO_FIELD (degree 2)
+  int64_t n_products;
+  int32_t squares;    // whether a feature may be multiplied with itself
+  int32_t n_outputs;  // 1, or the number of classes
+  int32_t stride;     // numbers in a slot
+  int32_t real_bytes; // 4 or 8
+  int32_t loss;
+  int32_t adaptive, normalized, invariant, ftrl;
+  int32_t peer_order;       // rescale after predicting, as Vowpal Wabbit does (for comparison only)
+  int32_t bounded;          // clip predictions to the range of the labels seen
+  int32_t reserved;
+  double learning_rate, l1, l2, quantile, ftrl_beta;
+  // What learning changes:
+  double examples, weight_sum, scale_sum, clock, lowest, highest;
+  double loss_sum, loss_weight;
+  uint64_t features;  // generated features so far
+} pm_online;
+#define PM_ALL_FIELDS (-1)
+#define PM_NO_FIELD (-2)
+
+// Bytes of scratch that the largest example of the chunk needs.
+PM_API int64_t pm_online_scratch_bytes(const pm_online* model, const pm_chunk* chunk);
+// Learns examples order[*done … n_order) (all, in order, when order is NULL; n_order = n then). predictions: n x n_outputs,
+// made just before learning. PM_FULL: a table is too small for example order[*done], or its class is new. PM_NOT_FINITE: its
+// prediction is not a finite number.
+PM_API int32_t pm_online_learn(pm_online* model, const pm_chunk* chunk, const int64_t* order, int64_t n_order,
+                               void* scratch, int64_t scratch_bytes, double* predictions, int64_t* done);
+PM_API int32_t pm_online_predict(const pm_online* model, const pm_chunk* chunk, void* scratch, int64_t scratch_bytes,
+                                 double* predictions);
+// Moves the slots of a combinatorial region of this degree over n_rows rows into a hashed one (both of `stride`).
+PM_API int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows, pm_region* to);
+
+// ---- text to rows: VW and svmlight ----
+// Offsets into the text are 32 bits wide: a text is at most PM_MAX_TEXT bytes. It is whole lines: its last byte is '\n'.
+#define PM_MAX_TEXT (1ll << 31)
+#define PM_MAX_NAMESPACES 65536
+
+typedef struct {
+  int32_t skip_bad;               // go on after a malformed line: count it, keep the first error
+  int32_t ngrams;                 // VW: 1 is words alone
+  int32_t skips;                  // VW: words an n-gram may leave out; ngrams + skips ≤ 16
+  int32_t n_gram_namespaces;      // VW: namespaces that the n-grams apply to; 0: all
+  const uint64_t* gram_namespaces;  // hashes of their names (pm_hash with seed 0)
+} pm_text_options;
+
+typedef struct {
+  // Sizes of the arrays below, set by the caller.
+  int64_t max_rows, max_features, max_namespaces;
+  int64_t n_feature_slots, n_namespace_slots;  // powers of two, above max_features and max_namespaces
+  // One entry a row (indptr: one more).
+  int64_t* indptr;
+  double* labels;        // NaN where there is none
+  double* weights;       // VW importance, 1 where there is none
+  double* offsets;       // VW base, 0 where there is none
+  uint32_t* spans;       // start and size in the text: of the tag (VW), of the label (svmlight); 2 a row
+  // One entry a feature.
+  uint64_t* ids;
+  float* values;
+  uint16_t* fields;      // VW: number of the namespace in this text
+  uint32_t* starts;      // VW: where the name begins in the text
+  uint16_t* grams;       // VW: bit i for each word after the name's first that belongs to it; null without n-grams
+  // VW: one entry a namespace, in order of first appearance.
+  uint64_t* namespace_hashes;
+  uint32_t* namespace_spans;  // start and size of the name; 2 a namespace
+  // Scratch, all zeros at the start.
+  uint32_t* feature_slots;
+  uint32_t* namespace_slots;
+  // What came out.
+  int64_t n_rows, n_features, n_namespaces, n_lines, n_bad;
+  int32_t has_weights, has_offsets, has_tags, has_label_lists;
+  int64_t first_line;    // lines before the first row
+  pm_error error;        // of the first malformed line
+} pm_text_rows;
+
+// Upper bounds for one text: lines, features without n-grams, namespaces named.
+PM_API void pm_text_bounds(const char* text, int64_t size, int64_t* lines, int64_t* features, int64_t* bars);
+// PM_BAD_INPUT: rows->error says where and why. PM_FULL: an array is smaller than the bounds above ask for.
+PM_API int32_t pm_parse_vw(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);
+PM_API int32_t pm_parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);
 
 // ---- columns of a table to features (encode.cpp) ----
 typedef enum {
@@ -112,7 +225,7 @@ PM_API int32_t pm_words(const char* data, int64_t n_bytes, const int64_t* offset
 // Words and n-grams (up to n_gram words, passing over up to `skips` words in all) of each string as CSR rows without
 // duplicates, sorted by id; the value is log(1 + count), each row scaled to length 1.
 // PM_FULL: capacity is too small and rows[0 … *done) are complete.
-PM_API int32_t pm_text_rows(const char* data, int64_t n_bytes, const int64_t* offsets, int64_t n, uint64_t seed,
+PM_API int32_t pm_word_rows(const char* data, int64_t n_bytes, const int64_t* offsets, int64_t n, uint64_t seed,
                             int32_t n_gram, int32_t skips, int64_t* rows, uint64_t* ids, float* values,
                             int64_t capacity, int64_t* done);
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ctypes as c
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +23,11 @@ NO_ROW = 0xFFFFFFFF
 def _load() -> c.CDLL:
     # An editable installation has two places: the sources and where the compiled files were put.
     names = ["_pomona" + suffix for suffix in (".so", ".dylib", ".dll")]
-    for path in (Path(folder) / name for folder in pomona.__path__ for name in names):
+    places = [Path(folder) / name for folder in pomona.__path__ for name in names]
+    # A core built with other flags, for tests under sanitizers.
+    if other := os.environ.get("POMONA_CORE"):
+        places = [Path(other)]
+    for path in places:
         if path.exists():
             library = c.CDLL(str(path))
             break
@@ -28,7 +36,7 @@ def _load() -> c.CDLL:
     library.pm_interface_version.restype = c.c_int32
     if (found := library.pm_interface_version()) != INTERFACE_VERSION:
         raise ImportError(
-            f"the compiled core of pomona has interface {found}, but {INTERFACE_VERSION} is needed: reinstall it"
+            f"the compiled core has interface {found}, but {INTERFACE_VERSION} is needed: reinstall pomona"
         )
     return library
 
@@ -162,6 +170,349 @@ class IdMap:
         return ordered
 
 
+_lib.pm_mark_new.restype = c.c_int64
+_lib.pm_mark_new.argtypes = [c.c_void_p, c.c_uint64, c.c_void_p, c.c_int64, c.c_void_p]
+
+
+def mark_new(seen: NDArray[np.bool_], ids: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Positions of ids whose place in ``seen`` (modulo its length, a power of two) was unmarked; marks them."""
+    fresh = np.empty(len(ids) + 1, np.int64)
+    count = _lib.pm_mark_new(
+        pointer(seen, np.bool_), len(seen), pointer(ids, np.uint64), len(ids), pointer(fresh, np.int64)
+    )
+    return fresh[:count].copy()
+
+
+# ---- chunks and the online learner ----
+class ChunkStruct(c.Structure):
+    _fields_ = [
+        ("n", c.c_int64),
+        ("indptr", c.c_void_p),
+        ("indices", c.c_void_p),
+        ("values", c.c_void_p),
+        ("labels", c.c_void_p),
+        ("weights", c.c_void_p),
+        ("offsets", c.c_void_p),
+        ("fields", c.c_void_p),
+        ("wide", c.c_int32),
+        ("column_fields", c.c_int32),
+    ]
+
+
+class RegionStruct(c.Structure):
+    _fields_ = [
+        ("slots", c.c_void_p),
+        ("touched", c.c_void_p),
+        ("n_slots", c.c_uint64),
+        ("hashed", c.c_int64),
+    ]
+
+
+class OnlineStruct(c.Structure):
+    _fields_ = [
+        ("regions", RegionStruct * 3),
+        ("intercept", c.c_void_p),
+        ("products", c.c_void_p),
+        ("n_products", c.c_int64),
+        *[
+            (name, c.c_int32)
+            for name in (
+                "squares n_outputs stride real_bytes loss adaptive normalized invariant ftrl peer_order bounded reserved"
+            ).split()
+        ],
+        *[(name, c.c_double) for name in "learning_rate l1 l2 quantile ftrl_beta".split()],
+        *[
+            (name, c.c_double)
+            for name in "examples weight_sum scale_sum clock lowest highest loss_sum loss_weight".split()
+        ],
+        ("features", c.c_uint64),
+    ]
+
+
+_lib.pm_online_scratch_bytes.restype = c.c_int64
+_lib.pm_online_scratch_bytes.argtypes = [c.POINTER(OnlineStruct), c.POINTER(ChunkStruct)]
+_lib.pm_online_learn.argtypes = [
+    c.POINTER(OnlineStruct),
+    c.POINTER(ChunkStruct),
+    c.c_void_p,
+    c.c_int64,
+    c.c_void_p,
+    c.c_int64,
+    c.c_void_p,
+    c.c_void_p,
+]
+_lib.pm_online_predict.argtypes = [
+    c.POINTER(OnlineStruct),
+    c.POINTER(ChunkStruct),
+    c.c_void_p,
+    c.c_int64,
+    c.c_void_p,
+]
+_lib.pm_online_rehash.argtypes = [c.POINTER(OnlineStruct), c.c_int32, c.c_int64, c.POINTER(RegionStruct)]
+
+
+def chunk_struct(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.uint64] | NDArray[np.uint32],
+    values: NDArray[np.float32],
+    labels: NDArray[np.float64] | None,
+    weights: NDArray[np.float64] | None,
+    offsets: NDArray[np.float64] | None,
+    fields: NDArray[np.uint16] | None,
+    column_fields: bool,
+) -> ChunkStruct:
+    """A view of the arrays of a chunk; they must outlive it."""
+    n = len(indptr) - 1
+    if n < 0 or indptr[0] < 0 or indptr[-1] > len(indices) or (np.diff(indptr) < 0).any():
+        raise ValueError("indptr must rise from 0 or more to at most the number of indices")
+    for array in (labels, weights, offsets):
+        if array is not None and len(array) != n:
+            raise ValueError(f"expected {n} labels, weights and offsets, got {len(array)}")
+    if len(values) != len(indices) or (fields is not None and len(fields) != len(indices)):
+        raise ValueError("indices, values and fields must be of equal length")
+    wide = indices.dtype == np.uint64
+    return ChunkStruct(
+        n,
+        pointer(indptr, np.int64),
+        pointer(indices, np.uint64 if wide else np.uint32),
+        pointer(values, np.float32),
+        pointer(labels, np.float64),
+        pointer(weights, np.float64),
+        pointer(offsets, np.float64),
+        pointer(fields, np.uint16),
+        wide,
+        column_fields,
+    )
+
+
+def online_scratch_bytes(model: OnlineStruct, chunk: ChunkStruct) -> int:
+    return int(_lib.pm_online_scratch_bytes(c.byref(model), c.byref(chunk)))
+
+
+def online_learn(
+    model: OnlineStruct,
+    chunk: ChunkStruct,
+    order: NDArray[np.int64] | None,
+    done: int,
+    scratch: NDArray[np.uint8],
+    predictions: NDArray[np.float64],
+) -> tuple[int, int]:
+    """Learn from example ``order[done]`` on; returns the status and how far it came."""
+    if order is not None and len(order) and not (0 <= order.min() and order.max() < chunk.n):
+        raise ValueError("order must name examples of the chunk")
+    if predictions.size < chunk.n * model.n_outputs:
+        raise ValueError("predictions must have room for every example")
+    reached = c.c_int64(done)
+    status = _lib.pm_online_learn(
+        c.byref(model),
+        c.byref(chunk),
+        pointer(order, np.int64),
+        chunk.n if order is None else len(order),
+        pointer(scratch, np.uint8),
+        len(scratch),
+        pointer(predictions, np.float64),
+        c.byref(reached),
+    )
+    return int(status), reached.value
+
+
+def online_predict(
+    model: OnlineStruct, chunk: ChunkStruct, scratch: NDArray[np.uint8], predictions: NDArray[np.float64]
+) -> int:
+    if predictions.size < chunk.n * model.n_outputs:
+        raise ValueError("predictions must have room for every example")
+    return int(
+        _lib.pm_online_predict(
+            c.byref(model),
+            c.byref(chunk),
+            pointer(scratch, np.uint8),
+            len(scratch),
+            pointer(predictions, np.float64),
+        )
+    )
+
+
+def online_rehash(model: OnlineStruct, degree: int, n_rows: int, to: RegionStruct) -> int:
+    return int(_lib.pm_online_rehash(c.byref(model), degree, n_rows, c.byref(to)))
+# ---- text to rows ----
+
+MAX_TEXT = 1 << 31
+MAX_NAMESPACES = 1 << 16
+
+
+class _Error(c.Structure):
+    _fields_ = [
+        ("line_start", c.c_int64),
+        ("line_number", c.c_int64),
+        ("column", c.c_int64),
+        ("message", c.c_char * 240),
+    ]
+
+
+class _TextOptions(c.Structure):
+    _fields_ = [
+        ("skip_bad", c.c_int32),
+        ("ngrams", c.c_int32),
+        ("skips", c.c_int32),
+        ("n_gram_namespaces", c.c_int32),
+        ("gram_namespaces", c.c_void_p),
+    ]
+
+
+class _TextRows(c.Structure):
+    _fields_ = [
+        *((name, c.c_int64) for name in ("max_rows", "max_features", "max_namespaces")),
+        *((name, c.c_int64) for name in ("n_feature_slots", "n_namespace_slots")),
+        *((name, c.c_void_p) for name in ("indptr", "labels", "weights", "offsets", "spans")),
+        *((name, c.c_void_p) for name in ("ids", "values", "fields", "starts", "grams")),
+        *((name, c.c_void_p) for name in ("namespace_hashes", "namespace_spans")),
+        *((name, c.c_void_p) for name in ("feature_slots", "namespace_slots")),
+        *((name, c.c_int64) for name in ("n_rows", "n_features", "n_namespaces", "n_lines", "n_bad")),
+        *((name, c.c_int32) for name in ("has_weights", "has_offsets", "has_tags", "has_label_lists")),
+        ("first_line", c.c_int64),
+        ("error", _Error),
+    ]
+
+
+_lib.pm_text_bounds.argtypes = [c.c_char_p, c.c_int64, *[c.POINTER(c.c_int64)] * 3]
+_lib.pm_text_bounds.restype = None
+for _parse in (_lib.pm_parse_vw, _lib.pm_parse_svmlight):
+    _parse.argtypes = [c.c_char_p, c.c_int64, c.POINTER(_TextOptions), c.POINTER(_TextRows)]
+
+
+@dataclass(frozen=True, slots=True)
+class TextError:
+    """Why a line is malformed; ``line`` and ``column`` count from 0 inside the text."""
+
+    line: int
+    column: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextRows:
+    """What a parser made of one text; offsets and spans point into the text."""
+
+    indptr: NDArray[np.int64]
+    ids: NDArray[np.uint64]
+    values: NDArray[np.float32]
+    labels: NDArray[np.float64]
+    weights: NDArray[np.float64] | None
+    offsets: NDArray[np.float64] | None
+    #: Start and size of the tag (VW) or of the label (svmlight), by row.
+    spans: NDArray[np.uint32]
+    has_tags: bool
+    has_label_lists: bool
+    #: VW: number of the namespace, start of the name, words of an n-gram; by feature.
+    fields: NDArray[np.uint16] | None
+    starts: NDArray[np.uint32] | None
+    grams: NDArray[np.uint16] | None
+    #: VW: start and size of the names of the namespaces.
+    namespaces: NDArray[np.uint32] | None
+    n_lines: int
+    #: Lines before the first row.
+    first_line: int
+    #: Malformed lines that were left out, and the first of them.
+    n_bad: int
+    error: TextError | None
+
+
+def _power_above(n: int) -> int:
+    return 1 << max(n, 1).bit_length()
+
+
+def gram_growth(ngrams: int, skips: int) -> int:
+    """Features that one word can give at most: itself, and the n-grams that begin with it."""
+    return sum(math.comb(n - 1 + skips, skips) if n > 1 else 1 for n in range(1, ngrams + 1))
+
+
+def parse_text(
+    text: bytes,
+    form: Literal["vw", "svmlight"],
+    *,
+    skip_bad: bool = False,
+    ngrams: int = 1,
+    skips: int = 0,
+    gram_namespaces: Sequence[bytes] = (),
+) -> TextRows | TextError:
+    """Parse whole lines. A malformed line gives a :class:`TextError`, unless such lines are to be skipped."""
+    if len(text) > MAX_TEXT or not text.endswith(b"\n"):
+        raise ValueError(f"the text must end in a newline and have at most {MAX_TEXT} bytes")
+    if ngrams < 1 or skips < 0 or ngrams + skips > 16:
+        raise ValueError("n-grams must have at least one word, and at most 16 with those skipped")
+    lines, features, bars = c.c_int64(), c.c_int64(), c.c_int64()
+    _lib.pm_text_bounds(text, len(text), c.byref(lines), c.byref(features), c.byref(bars))
+    n_rows, n_features = lines.value, features.value * gram_growth(ngrams, skips)
+    vw = form == "vw"
+    n_namespaces = min(bars.value, MAX_NAMESPACES) if vw else 0
+    arrays: dict[str, NDArray[Any]] = {
+        "indptr": np.empty(n_rows + 1, np.int64),
+        "labels": np.empty(n_rows, np.float64),
+        "spans": np.empty(2 * n_rows, np.uint32),
+        "ids": np.empty(n_features, np.uint64),
+        "values": np.empty(n_features, np.float32),
+        "feature_slots": np.zeros(_power_above(n_features), np.uint32),
+    }
+    if vw:
+        arrays |= {
+            "weights": np.empty(n_rows, np.float64),
+            "offsets": np.empty(n_rows, np.float64),
+            "fields": np.empty(n_features, np.uint16),
+            "starts": np.empty(n_features, np.uint32),
+            "namespace_hashes": np.empty(n_namespaces, np.uint64),
+            "namespace_spans": np.empty(2 * n_namespaces, np.uint32),
+            "namespace_slots": np.zeros(_power_above(n_namespaces), np.uint32),
+        }
+    if vw and ngrams > 1:
+        arrays["grams"] = np.empty(n_features, np.uint16)
+    hashes = np.array([hash_name(name) for name in gram_namespaces], np.uint64)
+    options = _TextOptions(skip_bad, ngrams, skips, len(hashes), hashes.ctypes.data)
+    rows = _TextRows(
+        max_rows=n_rows,
+        max_features=n_features,
+        max_namespaces=n_namespaces,
+        n_feature_slots=len(arrays["feature_slots"]),
+        n_namespace_slots=len(arrays["namespace_slots"]) if vw else 0,
+        **{name: array.ctypes.data for name, array in arrays.items()},
+    )
+    parse = _lib.pm_parse_vw if vw else _lib.pm_parse_svmlight
+    status = parse(text, len(text), c.byref(options), c.byref(rows))
+    if status == FULL:
+        raise AssertionError("a bound on the size of parsed text does not hold")
+    return _text_error(rows) if status == BAD_INPUT else _text_rows(rows, arrays)
+
+
+def _text_error(rows: _TextRows) -> TextError:
+    error = rows.error
+    return TextError(error.line_number, error.column, error.message.decode("utf-8", "backslashreplace"))
+
+
+def _text_rows(rows: _TextRows, arrays: dict[str, NDArray[Any]]) -> TextRows:
+    n, nnz = rows.n_rows, rows.n_features
+
+    def part(name: str, size: int) -> NDArray[Any] | None:
+        return arrays[name][:size] if name in arrays else None
+
+    names = part("namespace_spans", 2 * rows.n_namespaces)
+    return TextRows(
+        indptr=arrays["indptr"][: n + 1],
+        ids=arrays["ids"][:nnz],
+        values=arrays["values"][:nnz],
+        labels=arrays["labels"][:n],
+        weights=part("weights", n) if rows.has_weights else None,
+        offsets=part("offsets", n) if rows.has_offsets else None,
+        spans=arrays["spans"][: 2 * n].reshape(n, 2),
+        has_tags=bool(rows.has_tags),
+        has_label_lists=bool(rows.has_label_lists),
+        fields=part("fields", nnz),
+        starts=part("starts", nnz),
+        grams=part("grams", nnz),
+        namespaces=None if names is None else names.reshape(-1, 2),
+        n_lines=rows.n_lines,
+        first_line=rows.first_line,
+        n_bad=rows.n_bad,
+        error=_text_error(rows) if rows.n_bad else None,
+    )
 # ---- columns of a table to features, text to words ----
 
 RAW, HAT, BINS, RAMP, CODES, STRINGS, ROWS = range(7)
@@ -183,8 +534,8 @@ COLUMN = np.dtype(
 _lib.pm_column_width.argtypes = [c.c_int32]
 _lib.pm_encode.argtypes = [c.c_void_p, c.c_int64, c.c_int64, *[c.c_void_p] * 4, c.c_int64, c.c_void_p]
 _lib.pm_words.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, *[c.c_void_p] * 3, c.c_int64]
-_lib.pm_text_rows.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, c.c_uint64, c.c_int32, c.c_int32]
-_lib.pm_text_rows.argtypes += [c.c_void_p, c.c_void_p, c.c_void_p, c.c_int64, c.c_void_p]
+_lib.pm_word_rows.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, c.c_uint64, c.c_int32, c.c_int32]
+_lib.pm_word_rows.argtypes += [c.c_void_p, c.c_void_p, c.c_void_p, c.c_int64, c.c_void_p]
 
 #: indptr, ids, values, fields.
 EncodedRows = tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint16]]
@@ -258,7 +609,7 @@ def text_rows(
     capacity = (len(data) // 4 + 64) * ngrams * (skips + 1)
     ids, values = np.empty(capacity, np.uint64), np.empty(capacity, np.float32)
     while (
-        status := _lib.pm_text_rows(
+        status := _lib.pm_word_rows(
             pointer(data, np.uint8),
             len(data),
             pointer(offsets, np.int64),

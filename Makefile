@@ -1,0 +1,88 @@
+# Everything a fresh clone needs is Python 3.10 or newer, make and a C++ compiler: cmake and ninja come from pip.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Runs pytest on two cores; `make test ARGS="-k vw"` passes more on.
+WORKERS ?= 2
+ARGS ?=
+FUZZ_SECONDS ?= 20
+
+NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*.h native/*.cpp)
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.PHONY: help demo test lint types imports doctest check native-asan fuzz bench golden clean
+
+help:
+	@echo "make demo         build an environment in .venv, install pomona there, run 'pomona demo'"
+	@echo "make test         the whole test-suite (ARGS='-k vw' to choose)"
+	@echo "make check        lint, types, imports and the examples in docstrings and README"
+	@echo "make native-asan  the native tests under AddressSanitizer and UBSan"
+	@echo "make fuzz         arbitrary bytes into every parser, FUZZ_SECONDS=$(FUZZ_SECONDS) each"
+	@echo "make bench        speed against other tools"
+	@echo "make golden       write the stored models and transcripts anew"
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("pomona needs Python 3.10 or newer" if sys.version_info < (3, 10) else 0)'
+	$(PYTHON) -m venv $(VENV)
+
+# Editable, so that Python edits need no installation; C++ edits change NATIVE and rebuild.
+$(VENV)/.installed: $(BIN)/python $(NATIVE)
+	$(PIP) install -q -e .
+	@touch $@
+
+$(VENV)/.test: $(BIN)/python $(NATIVE)
+	$(PIP) install -q -e ".[test]"
+	@touch $(VENV)/.installed $@
+
+$(VENV)/.lint: $(BIN)/python $(NATIVE)
+	$(PIP) install -q -e ".[test,lint]" cmake ninja
+	@touch $(VENV)/.installed $(VENV)/.test $@
+
+demo: $(VENV)/.installed
+	@$(BIN)/pomona demo
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.lint
+	$(BIN)/python -m mypy
+
+imports: $(VENV)/.lint
+	$(BIN)/lint-imports
+
+# README runs from outside the tree, as its readers do.
+doctest: $(VENV)/.test
+	$(BIN)/python -m pytest --doctest-modules src/pomona -p no:cacheprovider
+	cd $(VENV) && bin/python -m doctest -o ELLIPSIS -o NORMALIZE_WHITESPACE ../README.md
+
+check: lint types imports doctest
+
+# The sanitized library takes the place of the installed one through POMONA_CORE. libstdc++ must be there before
+# the first exception is thrown, or the sanitizer cannot intercept it.
+ASAN := build/asan/_pomona.so
+$(ASAN): $(NATIVE) | $(VENV)/.lint
+	mkdir -p build
+	$(BIN)/cmake -S . -B build/asan -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) \
+	  -DPOMONA_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug > build/asan.log
+	$(BIN)/cmake --build build/asan >> build/asan.log
+	@touch $@
+
+native-asan: $(ASAN)
+	POMONA_CORE=$(abspath $(ASAN)) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	  LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	  $(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not peer" tests/native tests/source $(ARGS)
+
+bench: $(VENV)/.test
+	$(PIP) install -q matplotlib
+	$(BIN)/python -m benchmarks speed $(ARGS)
+
+golden: $(VENV)/.test
+	$(BIN)/python tests/model/test_file.py
+	$(BIN)/python tests/cli/test_transcripts.py
+
+clean:
+	rm -rf $(VENV) build

@@ -1,0 +1,1 @@
+"""Benchmarks of pomona against its peers: ``python -m benchmarks --help``."""

@@ -1,0 +1,208 @@
+// One example made ready for a kernel, and the runs of features that its expansion consists of.
+//
+// A run is a stretch of features whose slots are base + keys[j] and whose values are a * x[j]. The linear part is one
+// run; each product x_i * (x_j, j <= i) is one run; so is each x_i * x_j * (x_k, k <= j). Nothing is ever stored.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "hash.h"
+#include "pomona.h"
+
+namespace pm {
+namespace PM_ISA {
+
+template <class Real>
+struct Run {
+  int degree;
+  uint64_t base;
+  const uint32_t* keys;
+  const Real* x;
+  int64_t count;
+  Real a;
+  bool rising;  // whether keys rise, so that count - 1 between the ends means that the slots are neighbours
+};
+
+inline uint64_t pairs_below(uint64_t row) { return row * (row + 1) / 2; }                     // C(row + 1, 2)
+inline uint64_t triples_below(uint64_t row) { return row * (row + 1) * (row + 2) / 6; }       // C(row + 2, 3)
+inline uint64_t slots_needed(int degree, uint64_t rows) {
+  return degree == 1 ? rows : degree == 2 ? pairs_below(rows) : triples_below(rows);
+}
+
+// The key that a feature has in a hashed region.
+inline uint32_t hashed_key(const pm_chunk& c, int64_t at) {
+  return c.wide ? static_cast<uint32_t>(static_cast<const uint64_t*>(c.indices)[at])
+                : static_cast<uint32_t>(mix(static_cast<const uint32_t*>(c.indices)[at]));
+}
+
+template <class Real>
+class Example {
+ public:
+  // Bytes for examples of at most n features.
+  static int64_t bytes(int64_t n) {
+    return 9 * 64 + (n + 1) * static_cast<int64_t>(5 * sizeof(uint32_t) + sizeof(uint16_t) + 2 * sizeof(Real) + 8);
+  }
+
+  Example(const pm_online& model, char* memory, int64_t n)
+      : model_(model), row_(take<uint32_t>(memory, n)), key_(take<uint32_t>(memory, n)),
+        last_row_(take<uint32_t>(memory, n)), last_key_(take<uint32_t>(memory, n)), below_(take<uint32_t>(memory, n)),
+        field_(take<uint16_t>(memory, n)), x_(take<Real>(memory, n)), last_x_(take<Real>(memory, n)),
+        sort_(take<uint64_t>(memory, n)) {
+    for (int64_t p = 0; p < 3 * model.n_products; ++p) by_field_ |= model.products[p] >= 0;
+  }
+
+  // Loads example e. Features outside the table are left out, unless it may grow: then the answer is false.
+  bool load(const pm_chunk& c, int64_t e, bool grow) {
+    const int64_t first = c.indptr[e], stop = c.indptr[e + 1];
+    n_ = stop - first;
+    if (model_.regions[0].hashed) {
+      for (int64_t k = 0; k < n_; ++k) key_[k] = hashed_key(c, first + k);
+      for (int64_t k = 0; k < n_; ++k) x_[k] = static_cast<Real>(c.values[first + k]);
+      if (by_field_)
+        for (int64_t k = 0; k < n_; ++k) field_[k] = field_of(c, first + k);
+      return true;
+    }
+    const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
+    const uint64_t room = model_.regions[0].n_slots;
+    sorted_ = true;
+    n_ = 0;
+    for (int64_t k = first; k < stop; ++k) {
+      if (rows[k] >= room) {
+        if (grow) return false;
+        continue;
+      }
+      sorted_ &= n_ == 0 || rows[k] > row_[n_ - 1];
+      row_[n_] = rows[k];
+      if (by_field_) field_[n_] = field_of(c, k);
+      x_[n_++] = static_cast<Real>(c.values[k]);
+    }
+    if (model_.n_products == 0) return true;
+    if (!sorted_) sort_by_row();
+    return prepare_products(grow);
+  }
+
+  int64_t size() const { return n_; }
+
+  // Calls visit(run) for every run of the expansion.
+  template <class Visit>
+  void each_run(Visit&& visit) const {
+    visit(Run<Real>{1, 0, model_.regions[0].hashed ? key_ : row_, x_, n_, Real(1), sorted_});
+    for (int64_t p = 0; p < model_.n_products; ++p) {
+      const int32_t* const fields = model_.products + 3 * p;
+      fields[2] == PM_NO_FIELD ? pair_runs(fields, visit) : triple_runs(fields, visit);
+    }
+  }
+
+  int64_t expanded_size() const {
+    int64_t total = 0;
+    each_run([&](const Run<Real>& run) { total += run.count; });
+    return total;
+  }
+
+ private:
+  template <class T>
+  static T* take(char*& memory, int64_t n) {
+    T* const start = reinterpret_cast<T*>(memory);
+    memory += (static_cast<int64_t>(sizeof(T)) * (n + 1) + 63) / 64 * 64;
+    return start;
+  }
+
+  static uint16_t field_of(const pm_chunk& c, int64_t k) {
+    if (c.fields) return c.fields[k];
+    return c.column_fields && !c.wide ? static_cast<uint16_t>(static_cast<const uint32_t*>(c.indices)[k]) : 0;
+  }
+
+  // Slots of products are numbered by falling rows, so rows must rise.
+  void sort_by_row() {
+    for (int64_t i = 0; i < n_; ++i) sort_[i] = static_cast<uint64_t>(row_[i]) << 32 | static_cast<uint32_t>(i);
+    std::sort(sort_, sort_ + n_);
+    for (int64_t i = 0; i < n_; ++i) {
+      row_[i] = static_cast<uint32_t>(sort_[i] >> 32);
+      last_x_[i] = x_[static_cast<uint32_t>(sort_[i])];
+      key_[i] = field_[static_cast<uint32_t>(sort_[i])];
+    }
+    for (int64_t i = 0; i < n_; ++i) x_[i] = last_x_[i];
+    for (int64_t i = 0; i < n_; ++i) field_[i] = static_cast<uint16_t>(key_[i]);
+    sorted_ = true;
+  }
+
+  bool prepare_products(bool grow) {
+    bool any_hashed = false;
+    for (int degree = 2; degree <= 3; ++degree) {
+      const pm_region& region = model_.regions[degree - 1];
+      if (!region.slots) continue;
+      any_hashed |= region.hashed != 0;
+      if (region.hashed || n_ == 0 || slots_needed(degree, uint64_t{row_[n_ - 1]} + 1) <= region.n_slots) continue;
+      if (grow) return false;
+      while (n_ && slots_needed(degree, uint64_t{row_[n_ - 1]} + 1) > region.n_slots) --n_;
+    }
+    if (any_hashed)
+      for (int64_t i = 0; i < n_; ++i) key_[i] = static_cast<uint32_t>(mix(row_[i]));
+    return true;
+  }
+
+  bool in(int32_t field, int64_t i) const { return field == PM_ALL_FIELDS || field == field_[i]; }
+
+  // The features of the last factor's field, one after the other, and how many of them come before each feature.
+  struct Last {
+    const uint32_t* keys;
+    const Real* x;
+    bool all;
+  };
+  Last gather_last(int32_t field, bool hashed) const {
+    if (field == PM_ALL_FIELDS) return {hashed ? key_ : row_, x_, true};
+    uint32_t* const keys = hashed ? last_key_ : last_row_;
+    uint32_t count = 0;
+    for (int64_t i = 0; i < n_; ++i) {
+      below_[i] = count;
+      if (!in(field, i)) continue;
+      keys[count] = (hashed ? key_ : row_)[i];
+      last_x_[count++] = x_[i];
+    }
+    return {keys, last_x_, false};
+  }
+  // How many features of the last field stand below feature i, counting itself where squares are wanted.
+  int64_t partners(const Last& last, int32_t field, int64_t i) const {
+    return (last.all ? i : below_[i]) + (model_.squares && in(field, i) ? 1 : 0);
+  }
+
+  // Factors are taken with falling rank: i of the first field, j <= i of the second, k <= j of the third. The list of
+  // products holds every order of its fields, so each set of features comes up exactly once.
+  template <class Visit>
+  void pair_runs(const int32_t* fields, Visit&& visit) const {
+    const bool hashed = model_.regions[1].hashed;
+    const Last last = gather_last(fields[1], hashed);
+    for (int64_t i = 0; i < n_; ++i) {
+      if (!in(fields[0], i)) continue;
+      const int64_t count = partners(last, fields[1], i);
+      if (count) visit(Run<Real>{2, hashed ? key_[i] : pairs_below(row_[i]), last.keys, last.x, count, x_[i], !hashed});
+    }
+  }
+
+  template <class Visit>
+  void triple_runs(const int32_t* fields, Visit&& visit) const {
+    const bool hashed = model_.regions[2].hashed;
+    const Last last = gather_last(fields[2], hashed);
+    for (int64_t i = 0; i < n_; ++i) {
+      if (!in(fields[0], i)) continue;
+      for (int64_t j = 0; j < i + (model_.squares ? 1 : 0); ++j) {
+        if (!in(fields[1], j)) continue;
+        const int64_t count = partners(last, fields[2], j);
+        const uint64_t base = hashed ? uint64_t{key_[i]} + key_[j] : triples_below(row_[i]) + pairs_below(row_[j]);
+        if (count) visit(Run<Real>{3, base, last.keys, last.x, count, x_[i] * x_[j], !hashed});
+      }
+    }
+  }
+
+  const pm_online& model_;
+  int64_t n_ = 0;
+  bool by_field_ = false, sorted_ = false;
+  uint32_t *row_, *key_, *last_row_, *last_key_, *below_;
+  uint16_t* field_;
+  Real *x_, *last_x_;
+  uint64_t* sort_;
+};
+
+}  // namespace PM_ISA
+}  // namespace pm

@@ -1,0 +1,17 @@
+// The kernels of the online learner as compiled for each instruction set (PM_ISA names one).
+#pragma once
+#include "pomona.h"
+
+#define PM_DECLARE_KERNELS(isa)                                                                                     \
+  namespace pm {                                                                                                    \
+  namespace isa {                                                                                                   \
+  int64_t online_scratch_bytes(const pm_online& model, const pm_chunk& chunk);                                      \
+  int32_t online_learn(pm_online& model, const pm_chunk& chunk, const int64_t* order, int64_t n_order, void* memory, \
+                       int64_t memory_bytes, double* predictions, int64_t* done);                                   \
+  int32_t online_predict(const pm_online& model, const pm_chunk& chunk, void* memory, int64_t memory_bytes,         \
+                         double* predictions);                                                                      \
+  }                                                                                                                 \
+  }
+
+PM_DECLARE_KERNELS(baseline)
+PM_DECLARE_KERNELS(v3)

@@ -1,0 +1,320 @@
+// Learning with one output (regression, binary classification): gather the slots of an example into arrays, compute on
+// vectors, scatter. All features are scaled by the largest value seen, so that nothing overflows and the update is
+//   G += h (dloss/dp)^2 x^2,   w += u m x / sqrt(G),   m = sqrt(T / S),   S = sum of h |x|^2,   T = sum of h.
+#pragma once
+#include <cmath>
+
+#include "example.h"
+#include "lanes.h"
+#include "loss.h"
+
+namespace pm {
+namespace PM_ISA {
+
+template <class Real>
+struct Slot {
+  Real w, G, s, z;
+};
+
+constexpr uint64_t kCached = 1 << 20;  // tables below a megabyte need no prefetch
+constexpr int64_t kFeaturesAhead = 64;
+
+template <class Real>
+struct Tiny;  // values smaller than this count as zero: their inverse would overflow
+template <>
+struct Tiny<float> { static constexpr float value = 4e-38f; };
+template <>
+struct Tiny<double> { static constexpr double value = 1e-300; };
+
+// |w| after flowing down l1 |w| + l2 w^2 / 2 for a time tau. Flows compose, so doing it late is doing it exactly.
+template <class Real>
+inline Real regularized(Real w, double tau, double l1, double l2) {
+  double size = std::fabs(static_cast<double>(w));
+  if (l2 > 0) {
+    const double decay = std::expm1(-l2 * tau);
+    size += decay * (size + l1 / l2);
+  } else {
+    size -= l1 * tau;
+  }
+  return size > 0 ? static_cast<Real>(std::copysign(size, static_cast<double>(w))) : Real(0);
+}
+
+// FTRL-proximal (McMahan et al., 2013) for one weight and its gradient g.
+template <class Real>
+inline void ftrl(const pm_online& m, Real& w, Real& G, Real& z, double g, bool penalized) {
+  const double grown = G + g * g;
+  const double dual = z + g - (std::sqrt(grown) - std::sqrt(static_cast<double>(G))) / m.learning_rate * w;
+  const double l1 = penalized ? m.l1 : 0, l2 = penalized ? m.l2 : 0;
+  G = static_cast<Real>(grown);
+  z = static_cast<Real>(dual);
+  w = static_cast<Real>(std::fabs(dual) <= l1 ? 0
+                                              : -(dual - std::copysign(l1, dual)) /
+                                                    ((m.ftrl_beta + std::sqrt(grown)) / m.learning_rate + l2));
+}
+
+// The step size of this example (the t-th, counted from 1).
+inline double step_size(const pm_online& m) {
+  if (m.adaptive) return m.learning_rate;
+  const double t = m.examples + 1;
+  return m.l2 > 0 ? m.learning_rate / (m.l2 * (t + 1)) : m.learning_rate / std::sqrt(t);
+}
+
+// How far the clock of regularisation moves. SGD shrinks by exactly 1 - eta l2 in a step, as in Theorem 1 of the apple paper.
+inline double clock_step(const pm_online& m, double eta, double scale) {
+  return m.adaptive || m.l2 == 0 || eta * m.l2 >= 1 ? eta * scale : -std::log1p(-eta * m.l2) / m.l2;
+}
+
+// m of the update: how much smaller than the largest value seen the features are on average.
+inline double mean_scale(const pm_online& m) {
+  const double ratio = m.normalized && m.scale_sum > 0 ? m.weight_sum / m.scale_sum : 1.0;
+  return m.adaptive ? std::sqrt(ratio) : ratio;
+}
+
+template <class Real>
+class Single {
+ public:
+  using V = Vec<Real>;
+  using S = Slot<Real>;
+
+  Single(pm_online& model, char* memory, int64_t max_features, int64_t max_expanded)
+      : m_(model), example_(model, memory, max_features), limit_(max_expanded + 1) {
+    Real* const start = reinterpret_cast<Real*>(memory + (Example<Real>::bytes(max_features) + 63) / 64 * 64);
+    const int64_t step = (limit_ + 2 * kLanes) / 16 * 16 + 16;
+    w_ = start;
+    G_ = start + step;
+    x_ = start + 2 * step;
+    regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
+  }
+  static int64_t bytes(int64_t max_features, int64_t max_expanded) {
+    return Example<Real>::bytes(max_features) + 128 + 3 * (max_expanded + 1 + 3 * 16) * static_cast<int64_t>(sizeof(Real));
+  }
+
+  Example<Real>& example() { return example_; }
+
+  // Scaled dot product of the loaded example; learning first rescales the features whose values have grown.
+  double dot(bool learning) {
+    n_ = 0;
+    peer_correction_ = 0;
+    rescaled_ = false;
+    if (m_.intercept) gather_one(*static_cast<S*>(m_.intercept), nullptr, Real(1), learning);
+    if (regularized_) {
+      example_.each_run([&](const Run<Real>& run) {
+        for (int64_t j = 0; j < run.count; ++j) {
+          const uint64_t at = place(run, j);
+          gather_one(region(run)[at], m_.regions[run.degree - 1].touched + at, run.a * run.x[j], learning);
+        }
+      });
+    } else if (learning) {
+      example_.each_run([&](const Run<Real>& run) { gather<true>(run); });
+    } else {
+      example_.each_run([&](const Run<Real>& run) { gather<false>(run); });
+    }
+    for (int64_t k = n_; k < n_ + kLanes; ++k) w_[k] = x_[k] = 0, G_[k] = 1;
+    V total = {};
+    for (int64_t k = 0; k < n_; k += kLanes) total += load(w_ + k) * load(x_ + k);
+    return sum<Real>(total) + peer_correction_;
+  }
+
+  int64_t expanded() const { return n_; }
+
+  // One gradient step from prediction p.
+  void update(double p, double y, double h) {
+    now_ = m_.clock;
+    const double d = loss_derivative(static_cast<Loss>(m_.loss), p, y, m_.quantile);
+    const double g2 = h * d * d;
+    const bool learns = g2 > 0;
+    double n = 0, q = 0, u = 0;
+    if (learns) m_.adaptive ? directions<true>(static_cast<Real>(g2), n, q) : directions<false>(Real(0), n, q);
+    if (m_.normalized && learns) m_.scale_sum += h * n, m_.weight_sum += h;
+    const double m = mean_scale(m_), eta = step_size(m_);
+    if (learns) {
+      const double H = eta * h;
+      u = m_.invariant && q > 0 ? invariant_step(static_cast<Loss>(m_.loss), p, y, H, q * m, m_.quantile) : -d * H;
+      step(static_cast<Real>(u * m));
+    }
+    if (regularized_) m_.clock += h * clock_step(m_, eta, m);
+    if (learns || rescaled_ || regularized_) scatter();
+  }
+
+  void update_ftrl(double p, double y, double h) {
+    const double d = h * loss_derivative(static_cast<Loss>(m_.loss), p, y, m_.quantile);
+    if (d == 0) return;
+    const auto one = [&](S& slot, double g, bool penalized) {
+      slot.s = 1;
+      ftrl(m_, slot.w, slot.G, slot.z, g, penalized);
+    };
+    if (m_.intercept) one(*static_cast<S*>(m_.intercept), d, false);
+    example_.each_run([&](const Run<Real>& run) {
+      for (int64_t j = 0; j < run.count; ++j) one(region(run)[place(run, j)], d * run.a * run.x[j], true);
+    });
+  }
+
+  void prefetch(const pm_chunk& c, int64_t e) const {
+    const pm_region& r = m_.regions[0];
+    const S* const slots = static_cast<const S*>(r.slots);
+    const int64_t stop = c.indptr[e + 1];
+    if (r.hashed) {
+      const uint64_t mask = r.n_slots - 1;
+      for (int64_t k = c.indptr[e]; k < stop; ++k) __builtin_prefetch(slots + (hashed_key(c, k) & mask), 1);
+    } else {
+      const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
+      for (int64_t k = c.indptr[e]; k < stop; ++k) __builtin_prefetch(slots + rows[k], 1);
+    }
+  }
+  bool prefetches() const { return m_.regions[0].n_slots * sizeof(S) > kCached; }
+
+ private:
+  S* region(const Run<Real>& run) const { return static_cast<S*>(m_.regions[run.degree - 1].slots); }
+  uint64_t place(const Run<Real>& run, int64_t j) const {
+    const pm_region& r = m_.regions[run.degree - 1];
+    const uint64_t key = run.base + run.keys[j];
+    return r.hashed ? key & (r.n_slots - 1) : key;
+  }
+  static bool contiguous(const Run<Real>& run) {
+    return run.rising && run.count && run.keys[run.count - 1] - run.keys[0] == static_cast<uint64_t>(run.count) - 1;
+  }
+
+  void gather_one(S& slot, double* touched, Real x, bool learning) {
+    S value = slot;
+    if (touched && value.w != 0) {
+      const double speed = m_.adaptive ? (value.G > 0 ? 1 / std::sqrt(static_cast<double>(value.G)) : 0) : 1;
+      value.w = regularized(value.w, speed * (m_.clock - *touched), m_.l1, m_.l2);
+    }
+    if (m_.normalized) x = learning ? scaled<true>(value, slot, x) : scaled<false>(value, slot, x);
+    w_[n_] = value.w, G_[n_] = value.G, x_[n_++] = x;
+  }
+
+  // x divided by the largest |x| seen. When that grows while learning, the sum of squared gradients shrinks with it.
+  template <bool learning>
+  inline Real scaled(S& value, S& slot, Real x) {
+    const Real small = x * value.s;
+    if (value.s > 0 && small <= 1 && small >= -1) return small;
+    const Real size = std::fabs(x);
+    if (!(size >= Tiny<Real>::value)) return 0;
+    if (!learning) return value.s > 0 ? std::copysign(Real(1), x) : Real(0);
+    if (value.s > 0) {
+      const Real shrink = 1 / std::fabs(small);
+      if (m_.peer_order) peer_correction_ += static_cast<double>(value.w) * (small - std::copysign(Real(1), x));
+      if (m_.adaptive) value.G *= shrink * shrink;
+      else value.w *= shrink;
+    }
+    rescaled_ = true;
+    slot.s = value.s = 1 / size;
+    return std::copysign(Real(1), x);
+  }
+
+  template <bool learning>
+  void gather(const Run<Real>& run) {
+    S* const slots = region(run);
+    const pm_region& r = m_.regions[run.degree - 1];
+    const bool ahead = run.degree > 1 && r.n_slots * sizeof(S) > kCached;
+    if (r.hashed) {
+      const uint64_t mask = r.n_slots - 1;
+      gather_at<learning>(run, slots, ahead, [&](int64_t j) { return (run.base + run.keys[j]) & mask; });
+    } else if (contiguous(run)) {
+      S* const from = slots + run.base + run.keys[0];
+      gather_at<learning>(run, from, false, [](int64_t j) { return static_cast<uint64_t>(j); });
+    } else {
+      gather_at<learning>(run, slots, ahead, [&](int64_t j) { return run.base + run.keys[j]; });
+    }
+  }
+
+  template <bool learning, class Place>
+  inline __attribute__((always_inline)) void gather_at(const Run<Real>& run, S* slots, bool ahead, Place place) {
+    if (ahead)
+      for (int64_t j = 0; j < run.count; ++j) __builtin_prefetch(slots + place(j), 1);
+    int64_t j = 0;
+    if constexpr (sizeof(Real) == 4) {
+      const Four a = {run.a, run.a, run.a, run.a};
+      const bool normalized = m_.normalized;
+      for (; j + 4 <= run.count; j += 4) {
+        S* const at[4] = {slots + place(j), slots + place(j + 1), slots + place(j + 2), slots + place(j + 3)};
+        const Four r0 = load4(&at[0]->w), r1 = load4(&at[1]->w), r2 = load4(&at[2]->w), r3 = load4(&at[3]->w);
+        const Four t0 = PM_SHUFFLE(r0, r1, 0, 4, 1, 5), t1 = PM_SHUFFLE(r2, r3, 0, 4, 1, 5);
+        const Four t2 = PM_SHUFFLE(r0, r1, 2, 6, 3, 7), t3 = PM_SHUFFLE(r2, r3, 2, 6, 3, 7);
+        store4(w_ + n_, PM_SHUFFLE(t0, t1, 0, 1, 4, 5));
+        store4(G_ + n_, PM_SHUFFLE(t0, t1, 2, 3, 6, 7));
+        Four x = a * load4(run.x + j);
+        if (normalized) {
+          const Four s = PM_SHUFFLE(t2, t3, 0, 1, 4, 5), small = x * s;
+          const FourMask fine = (small <= 1.0f) & (small >= -1.0f) & (s > 0.0f);
+          if (!(fine[0] & fine[1] & fine[2] & fine[3])) {
+            for (int k = 0; k < 4; ++k) {
+              S value = *at[k];
+              x_[n_ + k] = scaled<learning>(value, *at[k], x[k]);
+              w_[n_ + k] = value.w, G_[n_ + k] = value.G;
+            }
+            n_ += 4;
+            continue;
+          }
+          x = small;
+        }
+        store4(x_ + n_, x);
+        n_ += 4;
+      }
+    }
+    for (; j < run.count; ++j) gather_one(slots[place(j)], nullptr, run.a * run.x[j], learning);
+  }
+
+  // From features to directions: x becomes x / sqrt(G) with the new G.
+  template <bool adaptive>
+  void directions(Real g2, double& n, double& q) {
+    V squares = {}, moves = {};
+    for (int64_t k = 0; k < n_; k += kLanes) {
+      const V x = load(x_ + k), xx = x * x;
+      squares += xx;
+      if (adaptive) {
+        const V G = load(G_ + k) + g2 * xx;
+        store(G_ + k, G);
+        V root;
+        for (int64_t i = 0; i < kLanes; ++i) root[i] = std::sqrt(G[i]);
+        const V inverse = G > 0 ? 1 / root : V{};
+        moves += xx * inverse;
+        store(x_ + k, x * inverse);
+      }
+    }
+    n = sum<Real>(squares);
+    q = adaptive ? sum<Real>(moves) : n;
+  }
+
+  void step(Real u) {
+    for (int64_t k = 0; k < n_; k += kLanes) store(w_ + k, load(w_ + k) + u * load(x_ + k));
+  }
+
+  // Writes the slots back. (Scales were written when they grew.)
+  void scatter() {
+    n_ = 0;
+    if (m_.intercept) scatter_one(*static_cast<S*>(m_.intercept), nullptr);
+    example_.each_run([&](const Run<Real>& run) {
+      double* const touched = regularized_ ? m_.regions[run.degree - 1].touched : nullptr;
+      S* const slots = region(run);
+      if (touched) {
+        for (int64_t j = 0; j < run.count; ++j) scatter_one(slots[place(run, j)], touched + place(run, j));
+      } else if (m_.regions[run.degree - 1].hashed) {
+        const uint64_t mask = m_.regions[run.degree - 1].n_slots - 1;
+        for (int64_t j = 0; j < run.count; ++j) scatter_one(slots[(run.base + run.keys[j]) & mask], nullptr);
+      } else if (contiguous(run)) {
+        S* const at = slots + run.base + run.keys[0];
+        for (int64_t j = 0; j < run.count; ++j) at[j].w = w_[n_ + j], at[j].G = G_[n_ + j];
+        n_ += run.count;
+      } else {
+        for (int64_t j = 0; j < run.count; ++j) scatter_one(slots[run.base + run.keys[j]], nullptr);
+      }
+    });
+  }
+
+  void scatter_one(S& slot, double* touched) {
+    slot.w = w_[n_], slot.G = G_[n_++];
+    if (touched) *touched = now_;  // its share of this example's shrinking is still to come
+  }
+
+  pm_online& m_;
+  Example<Real> example_;
+  int64_t limit_, n_ = 0;
+  double peer_correction_ = 0, now_ = 0;
+  bool regularized_, rescaled_ = false;
+  Real *w_, *G_, *x_;
+};
+
+}  // namespace PM_ISA
+}  // namespace pm

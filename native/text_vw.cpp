@@ -1,0 +1,222 @@
+// [label [importance [base]]] ['tag] |namespace[:weight] name[:value] name … |namespace …
+#include <algorithm>
+#include <limits>
+
+#include "hash.h"
+#include "ngrams.h"
+#include "text.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace {
+
+using pm::fail;
+using pm::fail_number;
+using pm::is_blank;
+using pm::Line;
+
+constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
+
+inline bool is_delimiter(char c) { return c == ' ' || c == '\n' || c == ':' || c == '|' || c == '\t' || c == '\r'; }
+
+// End of the name that begins at p, and its hash.
+inline const char* read_name(const char* p, const char* text_end, uint64_t seed, uint64_t& id) {
+  const char* q = p;
+#if defined(__SSE2__)
+  if (text_end - p >= 16) {
+    const __m128i word = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(word, _mm_set1_epi8(' ')), word);
+    const __m128i mark = _mm_or_si128(_mm_cmpeq_epi8(word, _mm_set1_epi8(':')), _mm_cmpeq_epi8(word, _mm_set1_epi8('|')));
+    const unsigned found = static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(low, mark)));
+    const int n = found ? __builtin_ctz(found) : 16;
+    q += n;
+    if (n < 16 && is_delimiter(*q)) {
+      static const uint8_t kKeep[32] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
+      const __m128i keep = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kKeep + 16 - n));
+      const __m128i name = _mm_and_si128(word, keep);
+      id = pm::hash_end(static_cast<uint64_t>(_mm_cvtsi128_si64(name)),
+                        static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_unpackhi_epi64(name, name))),
+                        static_cast<uint64_t>(n), seed);
+      return q;
+    }
+  }
+#else
+  static_cast<void>(text_end);
+#endif
+  while (!is_delimiter(*q)) ++q;
+  id = pm::hash_bytes(p, static_cast<size_t>(q - p), seed);
+  return q;
+}
+
+class VwParser {
+ public:
+  VwParser(const pm_text_options& options, pm_text_rows* rows) : options_(options), rows_(rows) {}
+
+  int32_t operator()(const Line& line, const char*& p, bool&) {
+    const int64_t row_start = rows_->n_features;
+    int32_t status = read_label(line, p);
+    while (status == PM_OK && *p == '|') status = read_namespace(line, p);
+    if (status != PM_OK) return status;
+    if (!pm::merge_duplicates(rows_, row_start))
+      return pm::fail_plainly(rows_, line, line.start,
+                              "the values of a feature that is repeated must add up to a number that fits 32 bits");
+    return PM_OK;
+  }
+
+ private:
+  // All before the first bar. As VW has it, the last word is a tag if it begins with ' or touches the bar.
+  int32_t read_label(const Line& line, const char*& p) {
+    const int64_t row = rows_->n_rows;
+    double* const numbers[] = {rows_->labels + row, rows_->weights + row, rows_->offsets + row};
+    static const char* const roles[] = {"as the label", "as the importance", "as the base"};
+    *numbers[0] = kMissing;
+    *numbers[1] = 1.0;
+    *numbers[2] = 0.0;
+    rows_->spans[2 * row] = rows_->spans[2 * row + 1] = 0;
+    for (int i = 0;; ++i) {
+      while (is_blank(*p)) ++p;
+      if (*p == '|') break;
+      if (*p == '\n') return pm::fail_plainly(rows_, line, p, "expected a '|' before the features, got the end of the line");
+      if (i < 3 && *p != '\'') {
+        const char* q = p;
+        if (pm::read_double(q, line.end, *numbers[i]) && is_blank(*q) && std::isfinite(*numbers[i])) {
+          if (i == 1 && *numbers[1] < 0) return fail(rows_, line, p, "expected an importance of 0 or more");
+          p = q;
+          (i == 1 ? rows_->has_weights : rows_->has_offsets) |= i > 0;
+          continue;
+        }
+        if (i < 3) *numbers[i] = i == 0 ? kMissing : i == 1 ? 1.0 : 0.0;
+      }
+      const char* end = p;
+      while (!is_blank(*end) && *end != '|' && *end != '\n') ++end;
+      const char* next = end;
+      while (is_blank(*next)) ++next;
+      const bool is_tag = *next == '|' && (*p == '\'' || next == end);
+      if (!is_tag && i == 3)
+        return fail(rows_, line, p, "expected at most a label, an importance and a base before the first '|'");
+      if (!is_tag) return fail_number(rows_, line, p, roles[i]);
+      p += *p == '\'';
+      rows_->spans[2 * row] = static_cast<uint32_t>(p - line.text);
+      rows_->spans[2 * row + 1] = static_cast<uint32_t>(end - p);
+      rows_->has_tags |= end > p;
+      p = next;
+      break;
+    }
+    return PM_OK;
+  }
+
+  // From a bar to the next one or to the end of the line.
+  int32_t read_namespace(const Line& line, const char*& p) {
+    const char* const name = p + 1;
+    uint64_t seed;
+    const char* q = read_name(name, line.end, 0, seed);
+    int64_t number;
+    if (const int32_t status = number_of(seed, name, q, line, number); status != PM_OK) return status;
+    double weight = 1.0;
+    if (*q == ':') {
+      const char* const at = ++q;
+      if (!pm::read_double(q, line.end, weight) || !ends_item(*q) || !std::isfinite(weight))
+        return fail_number(rows_, line, at, "after %s", p, at);
+    }
+    const int64_t first = rows_->n_features;
+    if (const int32_t status = read_features(line, q, seed, weight); status != PM_OK) return status;
+    if (options_.ngrams > 1 && wants_grams(seed))
+      if (const int32_t status = add_grams(line, first); status != PM_OK) return status;
+    std::fill(rows_->fields + first, rows_->fields + rows_->n_features, static_cast<uint16_t>(number));
+    p = q;
+    return PM_OK;
+  }
+
+  int32_t read_features(const Line& line, const char*& p, uint64_t seed, double weight) {
+    uint64_t* const ids = rows_->ids;
+    float* const values = rows_->values;
+    uint32_t* const starts = rows_->starts;
+    int64_t n = rows_->n_features;
+    const float plain = static_cast<float>(weight);
+    const char* q = p;
+    for (;;) {
+      while (is_blank(*q)) ++q;
+      if (*q == '\n' || *q == '|') break;
+      if (n == rows_->max_features) return PM_FULL;
+      const char* const name = q;
+      q = read_name(name, line.end, seed, ids[n]);
+      float value = plain;
+      if (*q == ':') {
+        const char* const at = ++q;
+        if (at == name + 1) return fail(rows_, line, name, "expected a name before the ':'");
+        const bool read = pm::read_float(q, line.end, value);
+        if (weight != 1.0) value = static_cast<float>(static_cast<double>(value) * weight);
+        if (!read || !ends_item(*q) || !std::isfinite(value))
+          return fail_number(rows_, line, at, "after %s", name, at);
+      }
+      values[n] = value;
+      starts[n] = static_cast<uint32_t>(name - line.text);
+      n += value != 0.0f;
+    }
+    if (rows_->grams) std::fill(rows_->grams + rows_->n_features, rows_->grams + n, uint16_t{0});
+    rows_->n_features = n;
+    p = q;
+    return PM_OK;
+  }
+
+  int32_t add_grams(const Line& line, int64_t first) {
+    bool finite = true;
+    const auto add = [&](uint64_t id, double value, int64_t word, uint32_t words) {
+      const int64_t n = rows_->n_features;
+      if (n == rows_->max_features) return false;
+      rows_->ids[n] = id;
+      rows_->values[n] = static_cast<float>(value);
+      rows_->starts[n] = rows_->starts[first + word];
+      rows_->grams[n] = static_cast<uint16_t>(words);
+      finite = std::isfinite(rows_->values[n]);
+      rows_->n_features += rows_->values[n] != 0.0f;
+      return finite;
+    };
+    if (pm::for_each_gram(rows_->ids + first, rows_->values + first, rows_->n_features - first, options_.ngrams,
+                          options_.skips, add))
+      return PM_OK;
+    return finite ? PM_FULL
+                  : pm::fail_plainly(rows_, line, line.start, "the product of the values of an n-gram must fit 32 bits");
+  }
+
+  static bool ends_item(char c) { return is_blank(c) || c == '\n' || c == '|'; }
+
+  bool wants_grams(uint64_t seed) const {
+    const uint64_t* const end = options_.gram_namespaces + options_.n_gram_namespaces;
+    return options_.n_gram_namespaces == 0 || std::find(options_.gram_namespaces, end, seed) != end;
+  }
+
+  // Number of a namespace in this text. namespace_slots holds numbers + 1.
+  int32_t number_of(uint64_t hash, const char* name, const char* end, const Line& line, int64_t& number) {
+    const uint64_t mask = static_cast<uint64_t>(rows_->n_namespace_slots) - 1;
+    uint64_t slot = hash & mask;
+    for (; rows_->namespace_slots[slot]; slot = (slot + 1) & mask) {
+      number = rows_->namespace_slots[slot] - 1;
+      if (rows_->namespace_hashes[number] == hash) return PM_OK;
+    }
+    number = rows_->n_namespaces;
+    if (number == PM_MAX_NAMESPACES)
+      return pm::fail_plainly(rows_, line, name, "expected at most 65536 namespaces in all");
+    if (number == rows_->max_namespaces) return PM_FULL;
+    rows_->namespace_slots[slot] = static_cast<uint32_t>(number + 1);
+    rows_->namespace_hashes[number] = hash;
+    rows_->namespace_spans[2 * number] = static_cast<uint32_t>(name - line.text);
+    rows_->namespace_spans[2 * number + 1] = static_cast<uint32_t>(end - name);
+    ++rows_->n_namespaces;
+    return PM_OK;
+  }
+
+  const pm_text_options& options_;
+  pm_text_rows* const rows_;
+};
+
+}  // namespace
+
+int32_t pm_parse_vw(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows) {
+  const bool grams_fit = options->ngrams <= 1 || (rows->grams && options->ngrams + options->skips <= 16);
+  const int64_t slots = rows->n_namespace_slots;
+  if (!grams_fit || options->skips < 0 || slots <= rows->max_namespaces || (slots & (slots - 1))) return PM_FULL;
+  return pm::parse_lines(text, size, options, rows, VwParser(*options, rows));
+}

@@ -1,0 +1,192 @@
+"""``pomona train``: learn a model from files of any size."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from pomona.atomic import check_writable
+from pomona.cli import common
+from pomona.cli.parser import Check, Parser, interactions, names, number, one_of, size, whole
+from pomona.cli.progress import ProgressDisplay
+from pomona.options import EncodeOptions, LearnOptions, ReadOptions
+
+if TYPE_CHECKING:
+    from pomona.model import Model
+
+LOSSES = ("squared", "logistic", "hinge", "quantile", "poisson")
+UPDATES = ("adaptive", "adagrad", "sgd", "ftrl")
+NUMERIC = ("auto", "hat", "onehot", "raw", "standard")
+LEARNERS = ("online",)
+
+DESCRIPTION = """\
+Learns from one or more files, an example at a time, in bounded memory. VW
+text, svmlight, CSV, TSV, Parquet and Arrow files are read, plain or compressed
+(gz, zst, bz2, xz, lz4); '-' is standard input. The loss shown while learning
+is progressive: each example is predicted before it is learnt, so the figure
+is an honest estimate for new data. Without -o the figures are all you get."""
+
+EXAMPLES = """\
+  pomona train clicks.vw.gz -o clicks.pomona
+  pomona train adult.parquet --target label --interactions quadratic \\
+      --passes 3 -o adult.pomona
+  pomona train 'day_*.csv.zst' --target click --ignore id,date --holdout 0.1
+  zcat big.vw.gz | pomona train - --format vw --loss squared -o big.pomona"""
+
+
+def parser() -> Parser:
+    """The options of the command."""
+    result = common.make_parser("train", "DATA [DATA ...] [-o MODEL] [options]", DESCRIPTION, EXAMPLES)
+    result.add_argument(
+        "data", nargs="+", metavar="DATA", help="files, quoted globs, folders, or - for stdin"
+    )
+    result.add_argument("-o", "--output", metavar="MODEL", help="file for the model; appears when complete")
+    _add_task_options(result)
+    _add_feature_options(result)
+    _add_learning_options(result)
+    _add_pass_options(result)
+    common.add_column_options(result)
+    common.add_read_options(result)
+    common.add_report_options(result, "print the figures as one JSON object at the end")
+    return result
+
+
+def _option(group: argparse._ArgumentGroup, name: str, check: Check, metavar: str, text: str) -> None:
+    """An option whose default is that of the options object, shown in the help."""
+    field = name.replace("-", "_")
+    default = next(
+        getattr(kind(), field)
+        for kind in (LearnOptions, EncodeOptions, ReadOptions)
+        if field in kind.__dataclass_fields__
+    )
+    shown = "" if default is None or not str(default) else f" (default: {default})"
+    group.add_argument(f"--{name}", type=check, default=default, metavar=metavar, help=text + shown)
+
+
+def _switch(group: argparse._ArgumentGroup, name: str, on: str, off: str) -> None:
+    group.add_argument(f"--{name}", action="store_true", default=True, help=f"{on} (default)")
+    group.add_argument(f"--no-{name}", dest=name, action="store_false", help=off)
+
+
+def _add_task_options(result: Parser) -> None:
+    group = result.add_argument_group("what to learn")
+    kinds = ("binary", "multiclass", "regression")
+    _option(group, "task", one_of(*kinds), "KIND", f"{', '.join(kinds)} (default: found from the target)")
+    group.add_argument(
+        "--learner", type=one_of(*LEARNERS), default="online", metavar="NAME", help="online (default: online)"
+    )
+    _option(group, "loss", one_of(*LOSSES), "NAME", f"{', '.join(LOSSES)} (default: by task)")
+    _option(group, "quantile", number(above=0, below=1), "Q", "level of the quantile loss")
+    _option(
+        group, "multiclass", one_of("softmax", "ovr"), "HOW", "softmax, or ovr: one class against the rest"
+    )
+
+
+def _add_feature_options(result: Parser) -> None:
+    group = result.add_argument_group("features")
+    group.add_argument(
+        "--interactions",
+        type=interactions,
+        action="append",
+        metavar="WHAT",
+        help="linear, quadratic, cubic, or products of columns or namespaces such as age*sex; repeatable"
+        " (default: linear)",
+    )
+    _switch(group, "squares", "products include a feature with itself", "they do not")
+    _option(group, "numeric", one_of(*NUMERIC), "HOW", f"numeric columns as {', '.join(NUMERIC)}")
+    _option(group, "bins", whole(2, 65536), "N", "bins or knots of a numeric column, at most")
+    _option(group, "sample-rows", whole(1), "N", "first rows, from which types and bins are found")
+    _option(group, "ngrams", whole(1, 16), "N", "sequences of up to N words as features")
+    _option(group, "skips", whole(0, 16), "N", "words that an n-gram may leave out")
+    group.add_argument(
+        "--ngram-namespaces",
+        type=names,
+        action="extend",
+        default=[],
+        metavar="NAMES",
+        help="VW namespaces with n-grams (default: all)",
+    )
+
+
+def _add_learning_options(result: Parser) -> None:
+    group = result.add_argument_group("learning")
+    _option(group, "update", one_of(*UPDATES), "RULE", ", ".join(UPDATES))
+    _switch(group, "normalized", "steps follow the scale of each feature", "they do not")
+    _switch(group, "invariant", "weight 2 equals the example twice", "weight 2 doubles the step")
+    _switch(group, "intercept", "learn a constant as well", "do not")
+    _option(group, "learning-rate", number(above=0), "R", "size of the steps")
+    _option(group, "l1", number(least=0), "L", "pull of weights to exactly zero")
+    _option(group, "l2", number(least=0), "L", "pull of weights towards zero")
+    _option(group, "bits", whole(10, 30), "B", "hash features to 2^B weights (default: no collisions)")
+    group.add_argument(
+        "--memory",
+        type=size,
+        default=LearnOptions().memory,
+        metavar="SIZE",
+        help="limit for weights (default: 1G)",
+    )
+
+
+def _add_pass_options(result: Parser) -> None:
+    group = result.add_argument_group("passes")
+    _option(group, "passes", whole(1), "N", "times to go through the data")
+    _option(group, "holdout", number(least=0, below=1), "SHARE", "examples kept aside for early stopping")
+    _option(group, "patience", whole(1), "N", "passes without gain on them before stopping")
+    _switch(group, "shuffle", "shuffle examples in a buffer", "learn in the order of the data")
+    _option(group, "shuffle-buffer", whole(1), "N", "examples in that buffer")
+    _option(group, "seed", whole(0, 2**63 - 1), "N", "seed of the shuffling")
+
+
+def learn_options(args: argparse.Namespace) -> LearnOptions:
+    """The learning options that were given."""
+    given = {name: value for name, value in vars(args).items() if name in LearnOptions.__dataclass_fields__}
+    chosen = args.interactions or ["linear"]
+    given["interactions"] = chosen[0] if len(chosen) == 1 and "*" not in chosen[0] else tuple(chosen)
+    return LearnOptions(**given)
+
+
+def encode_options(args: argparse.Namespace) -> EncodeOptions:
+    """The encoding options that were given."""
+    return EncodeOptions(**{field.name: getattr(args, field.name) for field in fields(EncodeOptions)})
+
+
+def interrupted(args: argparse.Namespace) -> str:
+    """What to say after Ctrl-C."""
+    return "stopped: nothing was saved" + (f", {args.output} is as it was" if args.output else "")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train, save, report."""
+    model = train_and_save(args)
+    if args.json:
+        print(json.dumps({**model.summary, "task": model.task.header(), "path": args.output}))
+    elif not args.quiet:
+        common.note(*_closing_lines(model, args.output))
+    return 0
+
+
+def train_and_save(args: argparse.Namespace) -> Model:
+    """The model that the arguments ask for, with progress on standard error unless ``--quiet``."""
+    from pomona.model import train
+
+    if args.output:
+        check_writable(args.output)
+    display = None if args.quiet else ProgressDisplay()
+    model = train(
+        common.inputs(args.data),
+        read=common.read_options(args),
+        encode=encode_options(args),
+        learn=learn_options(args),
+        progress=display,
+    )
+    if display is not None:
+        display.close()
+    if args.output:
+        model.save(args.output)
+    return model
+
+
+def _closing_lines(model: Model, output: str | None) -> list[str]:
+    return []

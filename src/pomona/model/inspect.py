@@ -1,0 +1,173 @@
+"""What a model is, how it was trained, and what it learnt: as a dictionary, as text, as a picture."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pomona.atomic import replacing
+from pomona.errors import MissingDependencyError, OptionError
+from pomona.words import byte_words, label_words, task_words
+
+if TYPE_CHECKING:
+    from pomona.model.pipeline import Model
+
+#: Classes stand side by side up to this many; beyond it only the class with the strongest weight is shown.
+_MAX_COLUMNS = 4
+_WIDTH = 79
+
+
+def describe(model: Model, top: int = 20) -> dict[str, Any]:
+    """Everything ``pomona inspect`` tells, as plain JSON values.
+
+    Parameters
+    ----------
+    model : a trained or loaded model.
+    top : how many features to name, those with the largest ``|weight| * scale`` first.
+    """
+    return {
+        "learner": "online",
+        "task": model.task.header(),
+        "training": model.summary,
+        "options": model.changed_options(),
+        "columns": model.columns(),
+        "table": model.table(),
+        "top": top_features(model, top),
+    }
+
+
+def top_features(model: Model, top: int) -> list[dict[str, Any]]:
+    """The strongest features, each with name, weight and scale.
+
+    With several classes ``weights`` has one number a class, and ``class`` and ``weight`` are those of the
+    strongest.
+    """
+    terms = model.terms()
+    weights = terms.weights.reshape(len(terms.scales), -1).astype(np.float64)
+    strength = np.abs(weights) * terms.scales[:, None]
+    best = strength.max(axis=1, initial=0.0)
+    top = min(top, int(np.count_nonzero(best)))
+    # A partial sort, for there may be many millions. Ties are broken by row, so that reports are stable.
+    chosen = np.argpartition(-best, top - 1)[:top] if top else np.empty(0, np.int64)
+    chosen = chosen[np.lexsort((chosen, -best[chosen]))]
+    result = []
+    for row, name in zip(chosen.tolist(), terms.names(chosen), strict=True):
+        strongest = int(strength[row].argmax())
+        entry: dict[str, Any] = {
+            "feature": name,
+            "weight": float(weights[row, strongest]),
+            "scale": float(terms.scales[row]),
+        }
+        if weights.shape[1] > 1:
+            entry |= {"class": model.task.classes[strongest], "weights": weights[row].tolist()}
+        result.append(entry)
+    return result
+
+
+# ---- text ----
+
+
+def as_text(report: dict[str, Any], name: str) -> str:
+    """The report for people, in 80 columns."""
+    facts = {
+        "trained on": _training_words(report["training"]),
+        "loss": _loss_words(report["training"]),
+        "options": ", ".join(
+            f"{option} {_value_words(value)}" for option, value in report["options"].items()
+        ),
+        "columns": ", ".join(f"{column} ({kind})" for column, kind in report["columns"].items()),
+        "weights": _table_words(report["table"]),
+    }
+    lines = [f"{name}: {report['learner']} learner, {task_words(**report['task'])}"]
+    for heading, words in facts.items():
+        if words:
+            indent = f"  {heading:<12}"
+            lines += textwrap.wrap(
+                words,
+                _WIDTH,
+                initial_indent=indent,
+                subsequent_indent=" " * len(indent),
+                break_on_hyphens=False,
+            )
+    return "\n".join([*lines, *_top_lines(report)])
+
+
+def _training_words(training: dict[str, Any]) -> str:
+    passes = training["passes"]
+    return (
+        f"{training['data']}: {training['examples']:,} examples, {training['features']:,} feature values"
+        f" in {passes} pass{'es' if passes > 1 else ''}"
+    )
+
+
+def _loss_words(training: dict[str, Any]) -> str:
+    words = f"{training['loss_name']}: {training['loss']:.5f} progressive"
+    if training.get("held_out") is not None:
+        words += f", {training['held_out']:.5f} held out"
+    return words
+
+
+def _value_words(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _table_words(table: dict[str, Any]) -> str:
+    kind = "hashed to" if table["hashed"] else "exact, room for"
+    full = 100 * table["used"] / max(table["slots"], 1)
+    return (
+        f"{table['used']:,} ({kind} {table['slots']:,}, {full:.0f} % full, {byte_words(table['bytes'])})"
+    )
+
+
+def _top_lines(report: dict[str, Any]) -> list[str]:
+    top = report["top"]
+    if not top:
+        return ["", "no feature has a weight other than zero"]
+    classes = [label_words(label) for label in report["task"]["classes"]] if "weights" in top[0] else []
+    side_by_side = 0 < len(classes) <= _MAX_COLUMNS
+    heads = classes if side_by_side else ["class", "weight"] if classes else ["weight"]
+    lines = ["", f"top {len(top)} features by |weight| · scale", ""]
+    lines.append("  " + "".join(f"{head[:10]:>11}" for head in heads) + f"{'scale':>11}  feature")
+    for entry in top:
+        if side_by_side:
+            cells = [f"{weight:+.4f}" for weight in entry["weights"]]
+        else:
+            cells = ([label_words(entry["class"])[:10]] if classes else []) + [f"{entry['weight']:+.4f}"]
+        lines.append(
+            "  " + "".join(f"{cell:>11}" for cell in cells) + f"{entry['scale']:>11.4g}  {entry['feature']}"
+        )
+    return lines
+
+
+# ---- picture ----
+
+
+def plot(report: dict[str, Any], path: str | os.PathLike[str], title: str = "") -> None:
+    """Draw the top features as bars of weight times scale; needs matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingDependencyError(
+            'drawing needs matplotlib: install it with pip install "pomona[plot]"'
+        ) from None
+    kind = os.path.splitext(os.fspath(path))[1].lstrip(".").lower()
+    if kind not in ("png", "svg", "pdf"):
+        raise OptionError(f"a picture's name must end in .png, .svg or .pdf; got {os.fspath(path)!r}")
+    top = report["top"][::-1]
+    figure = Figure(figsize=(8, 1 + 0.28 * max(len(top), 3)), layout="constrained")
+    axes = figure.add_subplot()
+    sizes = [entry["weight"] * entry["scale"] for entry in top]
+    labels = [
+        entry["feature"] + (f"  → {label_words(entry['class'])}" if "class" in entry else "") for entry in top
+    ]
+    axes.barh(range(len(top)), sizes, color=["#b2434f" if size < 0 else "#3b6ea5" for size in sizes])
+    axes.set_yticks(range(len(top)), labels)
+    axes.axvline(0, color="black", linewidth=0.8)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.set_xlabel("weight · scale")
+    axes.set_title(title)
+    with replacing(path) as file:
+        figure.savefig(file, format=kind, dpi=150)

@@ -1,0 +1,242 @@
+"""The online linear learner, with products of features generated on the fly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pomona import _native
+from pomona.chunk import Chunk
+from pomona.errors import NumericError, OptionError
+from pomona.learner import State
+from pomona.online.names import FeatureNames
+from pomona.online.parameters import LOSSES, OnlineParameters
+from pomona.online.tables import Tables
+
+_RUNNING = ("examples", "weight_sum", "scale_sum", "clock", "lowest", "highest", "loss_sum", "loss_weight", "features")
+
+
+class OnlineLearner:
+    """Learns weights of features and of their products, one example after the other.
+
+    For an example (x, y) with importance h, prediction p and features scaled to [-1, 1] by the largest value seen
+    (before predicting, so that a large value cannot blow the prediction up)::
+
+        G += h (dloss/dp)^2 x^2        w += u m x / sqrt(G)        m = sqrt(T / S)
+
+    with T the sum of importances, S the sum of h |x|^2, and u the step that following the gradient continuously for
+    the whole importance would make (Ross, Mineiro and Langford 2013; Karampatziakis and Langford 2011).
+
+    Parameters
+    ----------
+    parameters : the choices that fix the learner.
+    fields : names of the fields (namespaces, columns) that interactions refer to; may grow from chunk to chunk.
+    """
+
+    def __init__(self, parameters: OnlineParameters, fields: Sequence[str] = ()) -> None:
+        self.parameters = parameters
+        self.fields = fields
+        self.names = FeatureNames(parameters.bits)
+        self.tables = Tables(parameters)
+        self.map: _native.IdMap | None = None
+        self.n_columns = 0
+        self._scratch = np.zeros(0, np.uint8)
+        self._products = np.zeros((0, 3), np.int32)
+        self._model = _native.OnlineStruct()
+        self._configure()
+        self._model.lowest, self._model.highest = np.inf, -np.inf
+
+    def _configure(self) -> None:
+        parameters, model = self.parameters, self._model
+        for name in (
+            "squares n_outputs stride adaptive normalized invariant ftrl peer_order bounded"
+            " learning_rate l1 l2 quantile ftrl_beta"
+        ).split():
+            setattr(model, name, getattr(parameters, name))
+        model.real_bytes = 8 if parameters.float64 else 4
+        model.loss = LOSSES.index(parameters.loss)
+        if parameters.peer_order and model.examples == 0:
+            model.lowest = model.highest = 0.0
+        self.tables.describe(model)
+
+    # ---- the verbs ----
+    def learn(
+        self, chunk: Chunk, labels: NDArray[np.float64], order: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Learn the examples in order; returns the raw prediction made before learning each."""
+        chunk = self._indexed(chunk, grow=True)
+        labels = np.ascontiguousarray(labels, np.float64)
+        struct = self._struct(chunk, labels)
+        predictions = self._room(len(chunk))
+        done, stop = 0, len(chunk) if order is None else len(order)
+        while done < stop:
+            status, done = _native.online_learn(self._model, struct, order, done, self._scratch, predictions)
+            if status == _native.FULL:
+                e = done if order is None else int(order[done])
+                predictions = self._make_room(chunk, labels, e, predictions)
+                struct = self._struct(chunk, labels)
+            elif status == _native.NOT_FINITE:
+                raise NumericError(
+                    f"the prediction for example {self.examples + 1:,} is not a finite number: lower the learning rate"
+                    f" (now {self.parameters.learning_rate:g}), or scale the features"
+                )
+            elif status != _native.OK:
+                raise ValueError(f"the kernel refused example {done} of a chunk")
+        return predictions
+
+    def predict(self, chunk: Chunk) -> NDArray[np.float64]:
+        """Raw predictions: margins or values (n,), or scores (n, classes)."""
+        chunk = self._indexed(chunk, grow=False)
+        struct = self._struct(chunk, None)
+        predictions = self._room(len(chunk))
+        if len(chunk):
+            _native.online_predict(self._model, struct, self._scratch, predictions)
+        return predictions
+
+    def end_pass(self) -> None:
+        """Nothing to do between passes."""
+
+    # ---- figures ----
+    @property
+    def examples(self) -> int:
+        """Examples learnt so far, over all passes."""
+        return int(self._model.examples)
+
+    @property
+    def features(self) -> int:
+        """Features generated so far, products included."""
+        return int(self._model.features)
+
+    @property
+    def loss_sums(self) -> tuple[float, float]:
+        """Sum of the progressive losses and of the weights they count with."""
+        return float(self._model.loss_sum), float(self._model.loss_weight)
+
+    # ---- chunks ----
+    def _make_room(
+        self, chunk: Chunk, labels: NDArray[np.float64], e: int, predictions: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Grow the tables by what example ``e`` needs, no more: so the size of chunks does not matter."""
+        outputs = self.parameters.n_outputs
+        if outputs > 1 and labels[e] >= outputs:
+            self.parameters = replace(self.parameters, n_outputs=int(labels[e]) + 1)
+            self.tables.widen(self.parameters)
+            self._configure()
+            wide = self._room(len(chunk))
+            wide[:, :outputs], wide[:, outputs:] = predictions, 0.0
+            return wide
+        rows = chunk.indices[chunk.indptr[e] : chunk.indptr[e + 1]]
+        self.tables.grow(self._model, int(rows.max()) + 1)
+        return predictions
+
+    def _indexed(self, chunk: Chunk, grow: bool) -> Chunk:
+        """The chunk with rows of the exact tables in place of ids."""
+        if chunk.indices.dtype == np.uint32 or self.parameters.bits is not None:
+            if self.map is not None and chunk.indices.dtype == np.uint32:
+                raise OptionError("a model of named features cannot read an array of numbered columns")
+            if grow:
+                self.names.note_hashed(chunk)
+                if chunk.indices.dtype == np.uint32 and len(chunk.indices):
+                    self.n_columns = max(self.n_columns, int(chunk.indices.max()) + 1)
+            return chunk
+        if self.n_columns:
+            raise OptionError("a model of numbered columns cannot read named features")
+        if self.map is None:
+            self.map = _native.IdMap(self.tables.row_limit)
+        first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
+        ids: NDArray[np.uint64] = chunk.indices[first:last]  # type: ignore[assignment]
+        if grow:
+            rows, fresh = self.map.insert(ids)
+            self.names.note_fresh(chunk, ids, fresh, first)
+        else:
+            rows = self.map.find(ids)
+        return replace(
+            chunk,
+            indptr=chunk.indptr - first,
+            indices=rows,
+            values=chunk.values[first:last],
+            fields=None if chunk.fields is None else chunk.fields[first:last],
+        )
+
+    def _struct(self, chunk: Chunk, labels: NDArray[np.float64] | None) -> _native.ChunkStruct:
+        products = self.parameters.products(self.fields)
+        if not np.array_equal(products, self._products):
+            self._products = products
+        self._model.products, self._model.n_products = self._products.ctypes.data, len(self._products)
+        struct = _native.chunk_struct(
+            np.ascontiguousarray(chunk.indptr),
+            chunk.indices,
+            chunk.values,
+            labels,
+            chunk.weights,
+            chunk.offsets,
+            chunk.fields,
+            column_fields=self.map is None,
+        )
+        needed = _native.online_scratch_bytes(self._model, struct) if len(chunk) else 0
+        if needed > max(self.parameters.memory, 1 << 30):
+            raise OptionError(
+                f"an example has so many features that its products need {needed / 2**30:.1f} GiB: use fewer"
+                " interactions, or products of chosen fields as in a*b"
+            )
+        if needed > len(self._scratch):
+            self._scratch = np.zeros(needed + needed // 4, np.uint8)
+        return struct
+
+    def _room(self, n: int) -> NDArray[np.float64]:
+        outputs = self.parameters.n_outputs
+        return np.full(n if outputs == 1 else (n, outputs), np.nan)
+
+    # ---- state ----
+    def state(self) -> State:
+        """Everything that is needed to go on from here, or to predict, elsewhere."""
+        header = {
+            "parameters": self.parameters.header(),
+            "running": {name: float(getattr(self._model, name)).hex() for name in _RUNNING},
+            "fields": list(self.fields),
+            "n_columns": self.n_columns,
+            "hashed": self.tables.hashed,
+            "mapped": self.map is not None,
+            "sizes": [len(table) for table in self.tables.slots],
+        }
+        arrays = {"intercept": self.tables.intercept, **self.names.arrays()}
+        if self.map is not None:
+            arrays["ids"] = self.map.ids()
+        for i, (slots, touched) in enumerate(zip(self.tables.slots, self.tables.touched, strict=True)):
+            used = np.flatnonzero(slots.any(axis=1))
+            if len(used) < len(slots) // 2:
+                arrays[f"used{i}"] = used
+            else:
+                used = np.arange(len(slots))
+            arrays[f"slots{i}"] = slots[used]
+            if len(touched):
+                arrays[f"touched{i}"] = touched[used]
+        return State(header, arrays)
+
+    @classmethod
+    def from_state(cls, state: State) -> OnlineLearner:
+        """The learner that :meth:`state` described."""
+        header, arrays = state.header, state.arrays
+        learner = cls(OnlineParameters.from_header(header["parameters"]), header["fields"])
+        for name, value in header["running"].items():
+            number = float.fromhex(value)
+            setattr(learner._model, name, int(number) if name == "features" else number)
+        learner.n_columns = header["n_columns"]
+        learner.names = FeatureNames.from_arrays(learner.parameters.bits, arrays)
+        tables = learner.tables
+        tables.intercept[:] = arrays["intercept"]
+        tables.hashed = list(header["hashed"])
+        for i, size in enumerate(header["sizes"]):
+            used = arrays.get(f"used{i}", slice(None))
+            tables.slots[i], tables.touched[i] = tables._empty(size), tables._clocks(size)
+            tables.slots[i][used] = arrays[f"slots{i}"]
+            if len(tables.touched[i]):
+                tables.touched[i][used] = arrays[f"touched{i}"]
+        if header["mapped"]:
+            learner.map = _native.IdMap(tables.row_limit)
+            learner.map.insert(arrays["ids"])
+        tables.describe(learner._model)
+        return learner

@@ -1,0 +1,160 @@
+"""The choices of the online learner, checked."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pomona.errors import OptionError
+from pomona.options import LearnOptions
+from pomona.task import Task
+
+#: In the order of ``pm_loss``.
+LOSSES = ("squared", "logistic", "hinge", "quantile", "poisson", "softmax")
+UPDATES = ("adaptive", "adagrad", "sgd", "ftrl")
+INTERACTIONS = ("linear", "quadratic", "cubic")
+ALL_FIELDS, NO_FIELD = -1, -2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlineParameters:
+    """What fixes an online learner besides the data.
+
+    ``adaptive``, ``normalized`` and ``invariant`` switch the three refinements of the update: a step size for each
+    weight from its squared gradients, features scaled by their largest value, and steps that are right for
+    any importance weight. With none of them the update is plain SGD with the step ``learning_rate / sqrt(t)``, or
+    ``learning_rate / (l2 (t + 1))`` when there is an ``l2``.
+    """
+
+    loss: str = "logistic"
+    n_outputs: int = 1
+    adaptive: bool = True
+    normalized: bool = True
+    invariant: bool = True
+    ftrl: bool = False
+    learning_rate: float = 0.5
+    l1: float = 0.0
+    l2: float = 0.0
+    quantile: float = 0.5
+    ftrl_beta: float = 1.0
+    interactions: tuple[str, ...] = ("linear",)
+    squares: bool = True
+    intercept: bool = True
+    #: Clip predictions to the range of the labels seen so far.
+    bounded: bool = False
+    #: Rescale weights after predicting, as Vowpal Wabbit does; for comparisons with it.
+    peer_order: bool = False
+    bits: int | None = None
+    memory: int = 1 << 30
+    float64: bool = False
+
+    @classmethod
+    def from_options(cls, options: LearnOptions, task: Task) -> OnlineParameters:
+        """Check the options of a user and fill in what follows from the task."""
+        check(options)
+        loss = options.loss or ("squared" if task.kind == "regression" else "logistic")
+        if task.kind != "regression" and loss in ("quantile", "poisson"):
+            raise OptionError(f"the loss {loss!r} is for regression; the task is {task.kind}")
+        if task.kind == "regression" and loss in ("logistic", "hinge"):
+            raise OptionError(f"the loss {loss!r} is for classification; the task is regression")
+        if task.kind == "multiclass" and options.multiclass == "softmax" and loss == "logistic":
+            loss = "softmax"
+        adaptive = options.update in ("adaptive", "adagrad")
+        refined = options.update == "adaptive"
+        interactions = options.interactions
+        return cls(
+            loss=loss,
+            n_outputs=task.n_outputs,
+            adaptive=adaptive,
+            normalized=refined and options.normalized,
+            invariant=refined and options.invariant,
+            ftrl=options.update == "ftrl",
+            learning_rate=options.learning_rate,
+            l1=options.l1,
+            l2=options.l2,
+            quantile=options.quantile,
+            interactions=(interactions,) if isinstance(interactions, str) else tuple(interactions),
+            squares=options.squares,
+            intercept=options.intercept,
+            bounded=loss in ("squared", "quantile"),
+            bits=options.bits,
+            memory=options.memory,
+        )
+
+    @property
+    def real(self) -> type[np.float32] | type[np.float64]:
+        return np.float64 if self.float64 else np.float32
+
+    @property
+    def regularized(self) -> bool:
+        return not self.ftrl and (self.l1 > 0 or self.l2 > 0)
+
+    @property
+    def stride(self) -> int:
+        """Numbers in a slot: see ``pm_online`` in native/pomona.h."""
+        if self.n_outputs == 1:
+            return 4
+        return -(-(2 + (3 if self.ftrl else 2) * self.n_outputs) // 4) * 4
+
+    @property
+    def degree(self) -> int:
+        """Largest number of factors in a feature."""
+        named = {"linear": 1, "quadratic": 2, "cubic": 3}
+        return max(named.get(term) or term.count("*") + 1 for term in self.interactions)
+
+    def products(self, fields: Sequence[str]) -> NDArray[np.int32]:
+        """The fields to multiply, each set of fields in every order (see native/example.h)."""
+        rows: set[tuple[int, int, int]] = set()
+        number = {name: i for i, name in enumerate(fields)}
+        for term in self.interactions:
+            if term in ("quadratic", "cubic"):
+                rows.add((ALL_FIELDS, ALL_FIELDS, NO_FIELD))
+            if term == "cubic":
+                rows.add((ALL_FIELDS, ALL_FIELDS, ALL_FIELDS))
+            names = term.split("*")
+            if term in INTERACTIONS or not all(name in number for name in names):
+                continue
+            for order in set(itertools.permutations([number[name] for name in names])):
+                rows.add((order[0], order[1], order[2] if len(order) == 3 else NO_FIELD))
+        return np.array(sorted(rows), np.int32).reshape(-1, 3)
+
+    def header(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> OnlineParameters:
+        return cls(**{**header, "interactions": tuple(header["interactions"])})
+
+
+def check(options: LearnOptions) -> None:
+    """Raise an OptionError for the first option outside its range."""
+
+    def demand(holds: bool, rule: str, got: object) -> None:
+        if not holds:
+            raise OptionError(f"{rule}; got {got!r}")
+
+    demand(options.loss in (None, *LOSSES[:-1]), f"the loss must be one of {', '.join(LOSSES[:-1])}", options.loss)
+    demand(options.update in UPDATES, f"the update must be one of {', '.join(UPDATES)}", options.update)
+    demand(options.multiclass in ("softmax", "ovr"), "multiclass must be softmax or ovr", options.multiclass)
+    demand(0 < options.learning_rate < np.inf, "the learning rate must be a number > 0", options.learning_rate)
+    demand(0 <= options.l1 < np.inf, "l1 must be a number >= 0", options.l1)
+    demand(0 <= options.l2 < np.inf, "l2 must be a number >= 0", options.l2)
+    demand(0 < options.quantile < 1, "the quantile must lie between 0 and 1", options.quantile)
+    demand(options.bits is None or 10 <= options.bits <= 30, "bits must be None or 10 to 30", options.bits)
+    demand(options.passes >= 1, "passes must be a whole number >= 1", options.passes)
+    demand(0 <= options.holdout < 1, "the hold-out share must be at least 0 and below 1", options.holdout)
+    demand(options.patience >= 1, "patience must be a whole number >= 1", options.patience)
+    demand(options.shuffle_buffer >= 1, "the shuffle buffer must be at least 1", options.shuffle_buffer)
+    demand(options.memory >= 1 << 20, "the memory limit must be at least 1 MiB", options.memory)
+    terms = (options.interactions,) if isinstance(options.interactions, str) else options.interactions
+    for term in terms:
+        demand(
+            term in INTERACTIONS or 1 <= term.count("*") <= 2,
+            "interactions must be linear, quadratic, cubic, or two or three fields as in a*b",
+            term,
+        )

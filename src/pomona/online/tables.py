@@ -1,0 +1,126 @@
+"""The weight tables of the online learner: who owns the memory that the kernel works on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pomona import _native
+from pomona.online.parameters import OnlineParameters
+
+
+def slots_needed(degree: int, rows: int) -> int:
+    """Multisets of ``degree`` out of ``rows`` features."""
+    return rows if degree == 1 else rows * (rows + 1) // 2 if degree == 2 else rows * (rows + 1) * (rows + 2) // 6
+
+
+class Tables:
+    """One table a degree, addressed exactly while that fits the memory limit; or one hashed table for all.
+
+    In an exact table the products of rows i >= j >= k stand in the order of the combinatorial number system, so the
+    table grows at its end as new features appear, and features that occur together lie together. An exact table
+    of products that would outgrow its share of memory becomes a hashed one.
+    """
+
+    def __init__(self, parameters: OnlineParameters) -> None:
+        self.parameters = parameters
+        self.degree = parameters.degree
+        self.slots: list[NDArray[Any]] = []
+        self.touched: list[NDArray[np.float64]] = []
+        self.hashed: list[bool] = []
+        self.intercept = np.zeros(parameters.stride, parameters.real)
+        tables = 1 if parameters.bits is not None else self.degree
+        for _ in range(tables):
+            self.slots.append(self._empty(2**parameters.bits if parameters.bits is not None else 0))
+            self.touched.append(self._clocks(len(self.slots[-1])))
+            self.hashed.append(parameters.bits is not None)
+
+    def _empty(self, n_slots: int) -> NDArray[Any]:
+        return np.zeros((n_slots, self.parameters.stride), self.parameters.real)
+
+    def _clocks(self, n_slots: int) -> NDArray[np.float64]:
+        return np.zeros(n_slots if self.parameters.regularized else 0)
+
+    @property
+    def slot_bytes(self) -> int:
+        return self.parameters.stride * np.dtype(self.parameters.real).itemsize + 8 * self.parameters.regularized
+
+    @property
+    def share(self) -> int:
+        """Bytes that each table may take."""
+        return self.parameters.memory // self.degree
+
+    @property
+    def row_limit(self) -> int:
+        """Rows that the table of single features may have, with 32 bytes a row for finding them."""
+        return min(self.share // (self.slot_bytes + 32), _native.NO_ROW - 1)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in (*self.slots, *self.touched, self.intercept))
+
+    def describe(self, model: _native.OnlineStruct) -> None:
+        """Point the kernel's struct at the tables."""
+        for i in range(3):
+            at = min(i, len(self.slots) - 1)
+            absent = i >= self.degree
+            touched = self.touched[at]
+            model.regions[i] = _native.RegionStruct(
+                None if absent else self.slots[at].ctypes.data,
+                touched.ctypes.data if len(touched) and not absent else None,
+                0 if absent else len(self.slots[at]),
+                self.hashed[at],
+            )
+        model.intercept = self.intercept.ctypes.data if self.parameters.intercept else None
+
+    def grow(self, model: _native.OnlineStruct, n_rows: int) -> None:
+        """Make room for products of rows 0 … n_rows - 1."""
+        for i in range(self.degree):
+            if self.hashed[min(i, len(self.hashed) - 1)]:
+                continue
+            needed = slots_needed(i + 1, n_rows)
+            if needed <= len(self.slots[i]):
+                continue
+            most = self.share // self.slot_bytes
+            if i and needed > most:
+                self._to_hashed(model, i, most)
+            else:
+                self._extend(i, max(needed, min(2 * len(self.slots[i]), most), 1024))
+        self.describe(model)
+
+    def _extend(self, i: int, n_slots: int) -> None:
+        grown, clocks = self._empty(n_slots), self._clocks(n_slots)
+        grown[: len(self.slots[i])] = self.slots[i]
+        clocks[: len(self.touched[i])] = self.touched[i]
+        self.slots[i], self.touched[i] = grown, clocks
+
+    def _to_hashed(self, model: _native.OnlineStruct, i: int, most: int) -> None:
+        n_slots = 1 << min(max(most.bit_length() - 1, 10), 30)
+        slots, touched = self._empty(n_slots), self._clocks(n_slots)
+        to = _native.RegionStruct(
+            slots.ctypes.data, touched.ctypes.data if len(touched) else None, n_slots, True
+        )
+        n_rows = 0
+        while slots_needed(i + 1, n_rows + 1) <= len(self.slots[i]):
+            n_rows += 1
+        self.describe(model)
+        _native.online_rehash(model, i + 1, n_rows, to)
+        self.slots[i], self.touched[i], self.hashed[i] = slots, touched, True
+
+    def widen(self, parameters: OnlineParameters) -> None:
+        """More outputs: the weights of the new classes start at zero."""
+        old = self.parameters
+        self.parameters = parameters
+        self.slots = [_widened(table, old, parameters) for table in self.slots]
+        self.intercept = _widened(self.intercept[None], old, parameters)[0]
+
+
+def _widened(table: NDArray[Any], old: OnlineParameters, new: OnlineParameters) -> NDArray[Any]:
+    wide = np.zeros((len(table), new.stride), new.real)
+    wide[:, :2] = table[:, :2]
+    for block in range(3 if new.ftrl else 2):
+        start = 2 + block * old.n_outputs
+        wide[:, 2 + block * new.n_outputs :][:, : old.n_outputs] = table[:, start : start + old.n_outputs]
+    return wide

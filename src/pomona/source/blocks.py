@@ -1,0 +1,252 @@
+"""Text files in blocks of whole lines, parsed on several threads and handed on in order."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from pomona import _native
+from pomona.chunk import Chunk
+from pomona.errors import DataFormatError, OptionError
+from pomona.options import ReadOptions
+from pomona.source.files import InputFile, empty_file
+
+#: Bytes of text parsed at once: large enough to hide the cost of a call, small enough for the caches.
+BLOCK_BYTES = 1 << 20
+#: The longest line that is read.
+MAX_LINE = 1 << 30
+#: Blocks a thread may be ahead of the reader of the chunks.
+AHEAD = 2
+
+_BOM = b"\xef\xbb\xbf"
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Whole lines of one file; the last byte is a newline."""
+
+    text: bytes
+    file: str
+    #: Whether the file begins here.
+    first: bool
+    #: Bytes taken so far from all files, before decompression.
+    consumed: int
+
+
+def read_blocks(files: Sequence[InputFile], size: int) -> Iterator[Block]:
+    """Cut files into blocks of about ``size`` bytes. A line that is longer makes its block grow."""
+    behind = 0
+    for file in files:
+        stream = file.open()
+        try:
+            first = True
+            for text in _whole_lines(stream.read, size, file.name):
+                if first and text.startswith(_BOM):
+                    text = text[len(_BOM) :] or b"\n"
+                yield Block(text, file.name, first, behind + stream.consumed)
+                first = False
+            if first:
+                raise empty_file(file.name)
+            behind += stream.consumed
+        finally:
+            stream.close()
+
+
+def _whole_lines(read: Callable[[int], bytes], size: int, name: str) -> Iterator[bytes]:
+    pieces: list[bytes] = []  # a line whose end has not been read yet
+    held, lines = 0, 0
+    while data := read(size):
+        cut = data.rfind(b"\n") + 1
+        if cut:
+            text = b"".join([*pieces, data[:cut]]) if pieces else data[:cut]
+            pieces, held = [], 0
+            yield text
+            lines += text.count(b"\n")
+        if cut < len(data):
+            pieces.append(data[cut:])
+            held += len(data) - cut
+        if held > MAX_LINE:
+            raise DataFormatError(
+                f"a line may have at most {MAX_LINE} bytes: is this a text file?", file=name, line=lines + 1
+            )
+    if pieces:
+        yield b"".join([*pieces, b"\n"])
+
+
+class OrderedMap(Generic[T, R]):
+    """``work`` over items on some threads; the results come in the order of the items.
+
+    At most ``ahead`` items are in work or wait to be fetched. An exception, from the items or from the work,
+    is raised where its result would have been. ``close`` stops the threads; they are daemons, so one that
+    waits for input for ever does not keep the process alive.
+    """
+
+    def __init__(self, items: Iterator[T], work: Callable[[T], R], threads: int, ahead: int) -> None:
+        self._items, self._work, self._ahead = items, work, ahead
+        self._changed = threading.Condition()
+        self._taking = threading.Lock()
+        self._results: dict[int, R | BaseException] = {}
+        self._taken = self._fetched = 0
+        self._ended = False
+        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(threads)]
+        for thread in self._threads:
+            thread.start()
+
+    def _run(self) -> None:
+        while (taken := self._take()) is not None:
+            index, item = taken
+            try:
+                result: R | BaseException = self._work(item)
+            except BaseException as error:
+                result = error
+            del item, taken
+            self._put(index, result)
+
+    def _take(self) -> tuple[int, T] | None:
+        with self._taking:
+            with self._changed:
+                self._changed.wait_for(lambda: self._ended or self._taken - self._fetched < self._ahead)
+                if self._ended:
+                    return None
+            try:
+                item = next(self._items)
+            except BaseException as error:
+                if not isinstance(error, StopIteration):
+                    self._put(self._taken, error)
+                    self._taken += 1
+                with self._changed:
+                    self._ended = True
+                    self._changed.notify_all()
+                return None
+            self._taken += 1
+            return self._taken - 1, item
+
+    def _put(self, index: int, result: R | BaseException) -> None:
+        with self._changed:
+            self._results[index] = result
+            self._changed.notify_all()
+
+    def __iter__(self) -> Generator[R, None, None]:
+        try:
+            while True:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._fetched in self._results or self._all_fetched())
+                    if self._fetched not in self._results:
+                        return
+                    result = self._results.pop(self._fetched)
+                    self._fetched += 1
+                    self._changed.notify_all()
+                if isinstance(result, BaseException):
+                    raise result
+                yield result
+                del result
+        finally:
+            self.close()
+
+    def _all_fetched(self) -> bool:
+        return self._ended and self._fetched >= self._taken
+
+    def close(self, timeout: float = 1.0) -> None:
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join(timeout)
+        close = getattr(self._items, "close", None)
+        if close is not None and not any(thread.is_alive() for thread in self._threads):
+            close()
+
+
+class BlockParser(Protocol):
+    """What a text format is to a :class:`TextSource`."""
+
+    fields: list[str]
+    #: Bytes a block should have.
+    block_bytes: int
+
+    def parse(self, text: bytes) -> _native.TextRows | _native.TextError:
+        """Called on any thread, for blocks in any order."""
+        ...
+
+    def chunk(self, text: bytes, rows: _native.TextRows, file: str, first_line: int) -> Chunk:
+        """Called for one block after the other."""
+        ...
+
+
+class TextSource:
+    """Examples from text files, in the order in which they stand there."""
+
+    n_examples: int | None = None
+
+    def __init__(self, paths: Sequence[str], parser: BlockParser, options: ReadOptions) -> None:
+        if options.threads is not None and options.threads < 1:
+            raise OptionError(f"threads must be at least 1, got {options.threads}")
+        files = self._files = [InputFile(path) for path in paths]
+        self.name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
+        self._parser = parser
+        self._threads = options.threads or available_cores()
+        self._consumed = 0
+        sizes = [file.size for file in files]
+        self._size = None if None in sizes else sum(size for size in sizes if size is not None)
+        #: Malformed lines left out in the running or last pass, and where and why the first of them.
+        self.n_skipped = 0
+        self.first_skipped: DataFormatError | None = None
+
+    @property
+    def fields(self) -> list[str]:
+        return self._parser.fields
+
+    @property
+    def rewinds(self) -> bool:
+        return not any(file.is_stdin for file in self._files)
+
+    @property
+    def reads_cheaply(self) -> bool:
+        return False
+
+    def fraction_read(self) -> float | None:
+        return None if not self._size else min(1.0, self._consumed / self._size)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """One pass over the files.
+
+        Raises
+        ------
+        DataFormatError
+            with file, line and column, for the first malformed line, unless such lines are skipped.
+        """
+        self._consumed = self.n_skipped = 0
+        self.first_skipped = None
+        blocks = read_blocks(self._files, self._parser.block_bytes)
+        parsed = OrderedMap(blocks, self._parse, self._threads, AHEAD * self._threads)
+        line = 1
+        for block, rows in parsed:
+            if block.first:
+                line = 1
+            if isinstance(rows, _native.TextError):
+                raise _error(rows, block.file, line)
+            if rows.error is not None:
+                self.n_skipped += rows.n_bad
+                self.first_skipped = self.first_skipped or _error(rows.error, block.file, line)
+            self._consumed = block.consumed
+            if len(rows.labels):
+                yield self._parser.chunk(block.text, rows, block.file, line + rows.first_line)
+            line += rows.n_lines
+
+    def _parse(self, block: Block) -> tuple[Block, _native.TextRows | _native.TextError]:
+        return block, self._parser.parse(block.text)
+
+
+def _error(error: _native.TextError, file: str, first_line: int) -> DataFormatError:
+    return DataFormatError(error.message, file=file, line=first_line + error.line, column=error.column + 1)
+
+
+def available_cores() -> int:
+    """Cores this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
