@@ -161,7 +161,8 @@ def interrupted(args: argparse.Namespace) -> str:
     """What to say after Ctrl-C."""
     if not args.output:
         return "stopped: nothing was saved"
-    return f"stopped: nothing was saved, {args.output} {'is as it was' if os.path.exists(args.output) else 'does not exist'}"
+    now = "is as it was" if os.path.exists(args.output) else "does not exist"
+    return f"stopped: nothing was saved, {args.output} {now}"
 
 
 def run(args: argparse.Namespace) -> int:
