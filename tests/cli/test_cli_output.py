@@ -25,12 +25,13 @@ class Terminal(io.StringIO):
 
 def progress(examples: int, loss: float, **others: Any) -> Any:
     figures = {"pass_number": 1, "passes": 2, "loss_last": 0.0, "fraction": None, "held_out": None} | others
+    figures |= {"task": Task("binary", [-1.0, 1.0]), "sample": 500}
     return SimpleNamespace(examples=examples, loss=loss, seconds=examples / 1000, **figures)
 
 
 def test_lines_at_doubling_counts() -> None:
     stream = io.StringIO()
-    display = ProgressDisplay(stream)
+    display = ProgressDisplay(stream=stream)
     for examples in range(500, 8001, 500):
         # The first thousand examples lose 0.8 each, all others 0.4.
         loss = (0.8 * min(examples, 1000) + 0.4 * max(examples - 1000, 0)) / examples
@@ -39,6 +40,7 @@ def test_lines_at_doubling_counts() -> None:
     display.close()
     display.close()
     assert stream.getvalue().splitlines() == [
+        "task: binary, classes -1 and 1 (found from the first 500 rows; --task overrides)",
         HEADER,
         "       1,000          1k     0.80000   0.80000              1/2      31 s",
         "       2,000          1k     0.40000   0.60000              1/2      30 s",
@@ -50,7 +52,7 @@ def test_lines_at_doubling_counts() -> None:
 
 def test_a_terminal_gets_a_live_line() -> None:
     stream = Terminal()
-    display = ProgressDisplay(stream)
+    display = ProgressDisplay(stream=stream)
     display(progress(10, 0.7))
     display(progress(1000, 0.6))
     shown = stream.getvalue()

@@ -187,7 +187,7 @@ def train_and_save(args: argparse.Namespace) -> Model:
     if hasattr(source, "batches") and args.target is None:
         known = ", ".join(source.schema.names[:8]) + (", …" if len(source.schema.names) > 8 else "")
         raise OptionError(f"{source.name} is a table: say which column to predict with --target, one of {known}")
-    display = None if args.quiet else ProgressDisplay()
+    display = None if args.quiet else ProgressDisplay(args.task)
     model = train(
         source,
         read=read,

@@ -46,6 +46,9 @@ class Progress:
     fraction: float | None
     #: Mean loss on held-out examples in this pass.
     held_out: float | None
+    #: What is learnt, and the number of first examples it was found from.
+    task: Task
+    sample: int
 
 
 ProgressCallback = Callable[[Progress], None]
@@ -170,6 +173,7 @@ class Trainer:
         loss, scale = model.learner.parameters.loss, model.target.scale
         self._unit = scale**2 if loss == "squared" else scale if loss == "quantile" else 1.0
         self._factors = class_factors(model.task, learn, first_labels)
+        self._sample = len(first_labels)
 
     # ---- passes ----
     def run(self, one_pass: Callable[[], Iterable[Chunk]]) -> None:
@@ -287,6 +291,8 @@ class Trainer:
                 seconds=time.perf_counter() - self.start,
                 fraction=None if part is None else (number + part) / self.learn.passes,
                 held_out=_mean((self._held[0], self._held[1])) if self._held[1] else None,
+                task=self.model.task,
+                sample=self._sample,
             )
         )
 
