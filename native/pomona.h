@@ -225,7 +225,7 @@ PM_API int32_t pm_words(const char* data, int64_t n_bytes, const int64_t* offset
 // Words and n-grams (up to n_gram words, passing over up to `skips` words in all) of each string as CSR rows without
 // duplicates, sorted by id; the value is log(1 + count), each row scaled to length 1.
 // PM_FULL: capacity is too small and rows[0 … *done) are complete.
-PM_API int32_t pm_text_rows(const char* data, int64_t n_bytes, const int64_t* offsets, int64_t n, uint64_t seed,
+PM_API int32_t pm_word_rows(const char* data, int64_t n_bytes, const int64_t* offsets, int64_t n, uint64_t seed,
                             int32_t n_gram, int32_t skips, int64_t* rows, uint64_t* ids, float* values,
                             int64_t capacity, int64_t* done);
 

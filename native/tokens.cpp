@@ -134,7 +134,7 @@ int32_t pm_words(const char* data, int64_t n_bytes, const int64_t* offsets, int6
   return PM_OK;
 }
 
-int32_t pm_text_rows(const char* data, int64_t n_bytes, const int64_t* offsets, int64_t n, uint64_t seed,
+int32_t pm_word_rows(const char* data, int64_t n_bytes, const int64_t* offsets, int64_t n, uint64_t seed,
                      int32_t n_gram, int32_t skips, int64_t* rows, uint64_t* ids, float* values, int64_t capacity,
                      int64_t* done) {
   if (*done == 0) rows[0] = 0;

@@ -534,8 +534,8 @@ COLUMN = np.dtype(
 _lib.pm_column_width.argtypes = [c.c_int32]
 _lib.pm_encode.argtypes = [c.c_void_p, c.c_int64, c.c_int64, *[c.c_void_p] * 4, c.c_int64, c.c_void_p]
 _lib.pm_words.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, *[c.c_void_p] * 3, c.c_int64]
-_lib.pm_text_rows.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, c.c_uint64, c.c_int32, c.c_int32]
-_lib.pm_text_rows.argtypes += [c.c_void_p, c.c_void_p, c.c_void_p, c.c_int64, c.c_void_p]
+_lib.pm_word_rows.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, c.c_uint64, c.c_int32, c.c_int32]
+_lib.pm_word_rows.argtypes += [c.c_void_p, c.c_void_p, c.c_void_p, c.c_int64, c.c_void_p]
 
 #: indptr, ids, values, fields.
 EncodedRows = tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.float32], NDArray[np.uint16]]
@@ -609,7 +609,7 @@ def text_rows(
     capacity = (len(data) // 4 + 64) * ngrams * (skips + 1)
     ids, values = np.empty(capacity, np.uint64), np.empty(capacity, np.float32)
     while (
-        status := _lib.pm_text_rows(
+        status := _lib.pm_word_rows(
             pointer(data, np.uint8),
             len(data),
             pointer(offsets, np.int64),
