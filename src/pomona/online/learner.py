@@ -46,8 +46,8 @@ class OnlineLearner:
         self._scratch = np.zeros(0, np.uint8)
         self._products = np.zeros((0, 3), np.int32)
         self._model = _native.OnlineStruct()
-        self._configure()
         self._model.lowest, self._model.highest = np.inf, -np.inf
+        self._configure()
 
     def _configure(self) -> None:
         parameters, model = self.parameters, self._model
