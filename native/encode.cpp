@@ -74,51 +74,82 @@ inline int64_t count_below(const double* points, int64_t n, double x) {
   return (base - points) + (n == 1 && *base < x);
 }
 
-// Halves keep the differences of huge numbers finite; the comparisons also settle 0/0.
-inline double share(double low, double high, double x) {
-  const double t = (0.5 * x - 0.5 * low) / (0.5 * high - 0.5 * low);
-  return t > 0 ? (t < 1 ? t : 1.0) : 0.0;
+// Linear between two points and clamped outside. Huge points are halved, or their difference would overflow.
+struct Ramp {
+  double scale;
+
+  explicit Ramp(const pm_column& column)
+      : scale(std::isfinite(column.points[column.n_points - 1] - column.points[0]) ? 1.0 : 0.5) {}
+
+  double operator()(double low, double high, double x) const {
+    const double inside = x < low ? low : (x > high ? high : x);
+    return (inside * scale - low * scale) / (high * scale - low * scale);
+  }
+};
+
+// Rows without a fault, m unless a value is too large; NaN gives anything, and is replaced afterwards.
+int64_t raw_rows(const pm_column& column, const double* x, int64_t m, Slots out) {
+  const double mean = column.points[0], scale = column.points[1];
+  for (int64_t r = 0; r < m; ++r) {
+    const float value = static_cast<float>((x[r] - mean) * scale);
+    if (!std::isfinite(value) && !std::isnan(x[r])) return r;
+    out.ids[r * out.width] = column.ids[0];
+    out.values[r * out.width] = value;
+  }
+  return m;
+}
+
+void hat_rows(const pm_column& column, const double* x, int64_t m, Slots out) {
+  const Ramp ramp(column);
+  for (int64_t r = 0; r < m; ++r) {
+    const int64_t k = last_not_above(column.points, column.n_points - 1, x[r]);
+    const double t = ramp(column.points[k], column.points[k + 1], x[r]);
+    uint64_t* ids = out.ids + r * out.width;
+    float* values = out.values + r * out.width;
+    ids[0] = column.ids[k];
+    ids[1] = column.ids[k + 1];
+    values[0] = static_cast<float>(1.0 - t);
+    values[1] = static_cast<float>(t);
+  }
+}
+
+void bin_rows(const pm_column& column, const double* x, int64_t m, Slots out) {
+  for (int64_t r = 0; r < m; ++r) {
+    out.ids[r * out.width] = column.ids[count_below(column.points, column.n_points, x[r])];
+    out.values[r * out.width] = 1.0f;
+  }
+}
+
+void ramp_rows(const pm_column& column, const double* x, int64_t m, Slots out) {
+  const Ramp ramp(column);
+  for (int64_t r = 0; r < m; ++r) {
+    out.ids[r * out.width] = column.ids[0];
+    out.values[r * out.width] = static_cast<float>(ramp(column.points[0], column.points[1], x[r]));
+  }
+}
+
+void mark_missing(const pm_column& column, const double* x, int64_t m, Slots out) {
+  for (int64_t r = 0; r < m; ++r) {
+    if (!std::isnan(x[r])) continue;
+    float* values = out.values + r * out.width;
+    out.ids[r * out.width] = column.missing;
+    values[0] = column.marks_missing ? 1.0f : 0.0f;
+    if (column.kind == PM_COLUMN_HAT) values[1] = 0.0f;
+  }
 }
 
 int64_t encode_numbers(const pm_column& column, int64_t start, int64_t m, Slots out) {
   double x[kBlock];
   if (!load_numbers(column, start, m, x)) return 0;
-  const int64_t width = pm_column_width(column.kind);
-  const float mark = column.marks_missing ? 1.0f : 0.0f;
-  for (int64_t r = 0; r < m; ++r, out.ids += out.width, out.values += out.width) {
-    for (int64_t s = 0; s < width; ++s) out.ids[s] = 0, out.values[s] = 0;
-    if (std::isnan(x[r])) {
-      out.ids[0] = column.missing;
-      out.values[0] = mark;
-      continue;
-    }
-    switch (column.kind) {
-      case PM_COLUMN_RAW: {
-        const float value = static_cast<float>((x[r] - column.points[0]) * column.points[1]);
-        if (!std::isfinite(value)) return r;
-        out.ids[0] = column.ids[0];
-        out.values[0] = value;
-        break;
-      }
-      case PM_COLUMN_HAT: {
-        const int64_t k = last_not_above(column.points, column.n_points - 1, x[r]);
-        const double t = share(column.points[k], column.points[k + 1], x[r]);
-        out.ids[0] = column.ids[k];
-        out.values[0] = static_cast<float>(1.0 - t);
-        out.ids[1] = column.ids[k + 1];
-        out.values[1] = static_cast<float>(t);
-        break;
-      }
-      case PM_COLUMN_BINS:
-        out.ids[0] = column.ids[count_below(column.points, column.n_points, x[r])];
-        out.values[0] = 1.0f;
-        break;
-      default:
-        out.ids[0] = column.ids[0];
-        out.values[0] = static_cast<float>(share(column.points[0], column.points[1], x[r]));
-    }
+  int64_t done = m;
+  switch (column.kind) {
+    case PM_COLUMN_RAW: done = raw_rows(column, x, m, out); break;
+    case PM_COLUMN_HAT: hat_rows(column, x, m, out); break;
+    case PM_COLUMN_BINS: bin_rows(column, x, m, out); break;
+    default: ramp_rows(column, x, m, out);
   }
-  return m;
+  if (column.valid || column.type == PM_FLOAT32 || column.type == PM_FLOAT64) mark_missing(column, x, m, out);
+  return done;
 }
 
 template <class T>
@@ -198,16 +229,22 @@ struct Output {
   int64_t count;
 };
 
-void copy_slots(const pm_column* columns, int64_t n_columns, const uint64_t* ids, const float* values, Output& out) {
+// One scratch row without its zeros.
+void copy_slots(const uint64_t* ids, const float* values, const uint16_t* fields, int64_t width, Output& out) {
   int64_t k = out.count;
-  for (int64_t c = 0; c < n_columns; ++c)
-    for (int32_t s = pm_column_width(columns[c].kind); s > 0; --s, ++ids, ++values) {
-      out.ids[k] = *ids;
-      out.values[k] = *values;
-      out.fields[k] = static_cast<uint16_t>(columns[c].field);
-      k += *values != 0;
-    }
+  for (int64_t s = 0; s < width; ++s) {
+    out.ids[k] = ids[s];
+    out.values[k] = values[s];
+    out.fields[k] = fields[s];
+    k += values[s] != 0;
+  }
   out.count = k;
+}
+
+// The field of each slot.
+void fill_fields(const pm_column* columns, int64_t n_columns, uint16_t* fields) {
+  for (int64_t c = 0; c < n_columns; ++c)
+    for (int32_t s = pm_column_width(columns[c].kind); s > 0; --s) *fields++ = static_cast<uint16_t>(columns[c].field);
 }
 
 void copy_rows(const pm_column* columns, int64_t n_columns, int64_t row, Output& out) {
@@ -237,6 +274,7 @@ int32_t pm_encode(const pm_column* columns, int64_t n_columns, int64_t n, int64_
   }
   if (capacity < width * (n + kBlock) + extra) return PM_FULL;
   const int64_t scratch = capacity - width * kBlock;
+  fill_fields(columns, n_columns, fields + scratch);
   Output out{ids, values, fields, 0};
   indptr[0] = 0;
   for (int64_t start = 0; start < n; start += kBlock) {
@@ -253,8 +291,8 @@ int32_t pm_encode(const pm_column* columns, int64_t n_columns, int64_t n, int64_
       slots.ids += step, slots.values += step;
     }
     for (int64_t r = 0; r < m; ++r) {
-      copy_slots(columns, n_columns, ids + scratch + r * width, values + scratch + r * width, out);
-      copy_rows(columns, n_columns, start + r, out);
+      copy_slots(ids + scratch + r * width, values + scratch + r * width, fields + scratch, width, out);
+      if (extra) copy_rows(columns, n_columns, start + r, out);
       indptr[start + r + 1] = out.count;
     }
   }

@@ -582,7 +582,7 @@ def words(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Words of lower-case strings: where those of each string begin, then start and end of every word."""
     n = len(offsets) - 1
-    capacity = (int(offsets[-1] - offsets[0]) if n > 0 else 0) + 1
+    capacity = len(data) + 1
     rows = np.zeros(n + 1, np.int64)
     starts, ends = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     status = _lib.pm_words(

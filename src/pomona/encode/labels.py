@@ -26,9 +26,7 @@ def labels_of(array: pa.Array, whole: bool) -> NDArray[Any]:
         array = array.cast(pa.int8())
     if pa.types.is_integer(array.type) and array.null_count == 0:
         return numpy_of(array).astype(np.int64, copy=False)
-    if not (
-        pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)
-    ):
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
         return _strings(array.cast(pa.string()))
     values = numpy_of(array.cast(pa.float64(), safe=False))
     if whole and np.all((values == np.floor(values)) & (np.abs(values) < 2.0**53)):
@@ -48,9 +46,7 @@ def _strings(array: pa.Array) -> NDArray[Any]:
 
 def weights_of(array: pa.Array, name: str, file: str, first_row: int) -> NDArray[np.float64]:
     """Importance weights, all finite and not negative."""
-    if not (
-        pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_boolean(array.type)
-    ):
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_boolean(array.type)):
         raise DataFormatError(f"the weight {name!r} must hold numbers, but it is {array.type}", file=file)
     values: NDArray[np.float64] = numpy_of(array.cast(pa.float64(), safe=False))
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))

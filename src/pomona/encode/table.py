@@ -54,9 +54,7 @@ class TableEncoder:
         skips: int = 0,
     ) -> None:
         if len(columns) > MAX_FIELDS:
-            raise OptionError(
-                f"a table may have {MAX_FIELDS} columns of features, got {len(columns)}: ignore some"
-            )
+            raise OptionError(f"a table may have {MAX_FIELDS} columns of features, got {len(columns)}: ignore some")
         self.columns = list(columns)
         self.target, self.weight, self.dropped = target, weight, list(dropped)
         self.ngrams, self.skips = ngrams, skips
@@ -92,10 +90,7 @@ class TableEncoder:
             raise DataFormatError("the table has no rows: there is nothing to learn from", file=source.name)
         table = pa.Table.from_batches(sample)
         used = [name for name in table.column_names if name not in {read.target, read.weight, *read.ignore}]
-        found = [
-            _learn_column(name, _combined(table[name]), read, words, encode.bins, source.name)
-            for name in used
-        ]
+        found = [_learn_column(name, _combined(table[name]), read, words, encode.bins, source.name) for name in used]
         return cls(
             [column for column in found if column is not None],
             target=read.target,
@@ -170,9 +165,7 @@ class TableEncoder:
             for place, part in enumerate(column.parts):
                 pointers = {"points": part.points.ctypes.data, "ids": part.ids.ctypes.data}
                 sizes = {"n_points": len(part.points), "n_ids": len(part.ids)}
-                entries.append(
-                    {"kind": part.kind, "marks_missing": place == 0, **common, **pointers, **sizes}
-                )
+                entries.append({"kind": part.kind, "marks_missing": place == 0, **common, **pointers, **sizes})
         template = np.zeros(len(entries), _native.COLUMN)
         for position, values in enumerate(entries):
             for key, value in values.items():
@@ -184,9 +177,7 @@ class TableEncoder:
         for column in self.columns:
             array = _find(batch, column.name)
             if array is None:
-                raise missing_column(
-                    column.name, batch.schema.names, "model, which was trained with it", file
-                )
+                raise missing_column(column.name, batch.schema.names, "model, which was trained with it", file)
             _check_kind(column, array, file)
             arrays.append(array)
         return arrays
@@ -264,10 +255,7 @@ class TableEncoder:
                 used += part["points"]
                 parts.append(Part.make(part["kind"], saved["name"], points.copy(), part["of"]))
             columns.append(Column(saved["name"], saved["kind"], saved["type"], parts))
-        rest = {
-            key: state.header[key]
-            for key in ("target", "weight", "whole_target", "dropped", "ngrams", "skips")
-        }
+        rest = {key: state.header[key] for key in ("target", "weight", "whole_target", "dropped", "ngrams", "skips")}
         return cls(columns, **rest)
 
 
@@ -297,9 +285,7 @@ class _Namer:
             names.append(name)
         return names
 
-    def _from_data(
-        self, number: int, row: int, id_: int, grams: dict[tuple[int, int], dict[int, str]]
-    ) -> str:
+    def _from_data(self, number: int, row: int, id_: int, grams: dict[tuple[int, int], dict[int, str]]) -> str:
         column = self._encoder.columns[number]
         if column.kind == "text":
             if (number, row) not in grams:
@@ -342,19 +328,14 @@ def _check_roles(source: TableSource, read: ReadOptions) -> None:
 
 def _is_whole(target: pa.ChunkedArray, file: str, name: str) -> bool:
     """Whether a target of numbers takes whole values only, and so may be a class."""
-    if target.null_count == len(target):
-        raise DataFormatError(
-            f"the target {name!r} is missing in all of the first {len(target)} rows", file=file
-        )
-    if not pa.types.is_floating(target.type):
-        return False
-    values = numpy_of(_combined(target.drop_null()))
-    values = values[~np.isnan(values)]
-    if not len(values):
-        raise DataFormatError(
-            f"the target {name!r} is missing in all of the first {len(target)} rows", file=file
-        )
-    return bool(np.all((values == np.floor(values)) & (np.abs(values) < 2.0**53)))
+    array = _combined(target.drop_null())
+    values = numpy_of(array) if pa.types.is_floating(array.type) else None
+    if values is not None:
+        values = values[~np.isnan(values)]
+    empty = pa.types.is_string(array.type) and len(array) and not any(array.unique().to_pylist())
+    if empty or len(array if values is None else values) == 0:
+        raise DataFormatError(f"the target {name!r} is missing in all of the first {len(target)} rows", file=file)
+    return values is not None and bool(np.all((values == np.floor(values)) & (np.abs(values) < 2.0**53)))
 
 
 def _learn_column(
@@ -371,9 +352,7 @@ def _learn_column(
         return None
     if name in read.text or (kind == "category" and name not in read.categorical and col.is_prose(array)):
         if kind != "category":
-            raise DataFormatError(
-                f"column {name!r} was said to be text, but it holds {array.type}", file=file
-            )
+            raise DataFormatError(f"column {name!r} was said to be text, but it holds {array.type}", file=file)
         return Column(name, "text", "string")
     if kind == "category" or name in read.categorical:
         return Column(name, "category", "string") if len(col.texts_of(array).unique()) > 1 else None
