@@ -114,6 +114,13 @@ def is_string(type_: pa.DataType) -> bool:
     )
 
 
+def without_views(array: pa.Array) -> pa.Array:
+    """Strings in one buffer: few functions of pyarrow, and none of the native core, take the other layout."""
+    if array.type == pa.string_view():
+        return array.cast(pa.large_string())
+    return array.cast(pa.large_binary()) if array.type == pa.binary_view() else array
+
+
 def kind_of(type_: pa.DataType) -> ColumnKind | None:
     """The kind that an Arrow type suggests; None for nested and other types that cannot be encoded."""
     if pa.types.is_dictionary(type_):
@@ -184,10 +191,6 @@ def texts_of(array: pa.Array) -> pa.Array:
         type_ = array.type
     if pa.types.is_null(type_):
         return array.cast(pa.string())
-    if type_ == pa.string_view():
-        return array.cast(pa.large_string())
-    if type_ == pa.binary_view():
-        return array.cast(pa.large_binary())
     if is_string(type_):
         return array
     if pa.types.is_floating(type_):  # whole numbers with gaps come as floats from pandas: 3.0 is the level "3"

@@ -298,14 +298,13 @@ class _Namer:
 
 def _find(batch: pa.RecordBatch, name: str) -> pa.Array | None:
     position = batch.schema.get_field_index(name)
-    return None if position < 0 else batch.column(position)
+    return None if position < 0 else col.without_views(batch.column(position))
 
 
 def _combined(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    combined = column.unify_dictionaries().combine_chunks()
-    return combined.chunk(0) if isinstance(combined, pa.ChunkedArray) else combined
+    if column.num_chunks > 1:
+        column = column.unify_dictionaries().combine_chunks()
+    return col.without_views(column.chunk(0) if isinstance(column, pa.ChunkedArray) else column)
 
 
 def _check_roles(source: TableSource, read: ReadOptions) -> None:

@@ -6,6 +6,7 @@ have a fraction, so only a change between numbers, dates and words can fail late
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -29,17 +30,42 @@ DELIMITERS = ",\t;|"
 NULLS = [*pa_csv.ConvertOptions().null_values, "?", "None"]
 
 
+class _Utf8Check:
+    """Stops at the first byte that is not UTF-8.
+
+    pyarrow itself does not say where that is, and prints to the terminal when the row is malformed too.
+    """
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._lines = 1
+
+    def __call__(self, data: bytes, final: bool) -> None:
+        try:
+            self._decoder.decode(data, final)
+        except UnicodeDecodeError as error:
+            raise DataFormatError(
+                f"the text is not UTF-8 (byte 0x{error.object[error.start]:02x}): convert the file, as with 'iconv'",
+                file=self._file,
+                line=self._lines + error.object[: error.start].count(b"\n"),
+            ) from error
+        self._lines += data.count(b"\n")
+
+
 class _Readable(io.RawIOBase):
     """A stream in the shape that pyarrow reads from."""
 
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
+    def __init__(self, stream: Stream, file: str) -> None:
+        self._stream, self._check = stream, _Utf8Check(file)
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1) -> bytes:
-        return self._stream.read(size)
+        data = self._stream.read(size)
+        self._check(data, final=not data)
+        return data
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +115,19 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
     return not any(cell in column for cell, column in zip(first, values, strict=True))
 
 
-def _sample_text(sample: bytes, file: str) -> str:
+def _sample_text(sample: bytes, complete: bool, file: str) -> str:
     if sample[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise DataFormatError("the file is UTF-16, but UTF-8 is expected: convert it, as with 'iconv'", file=file)
     if not sample.strip():
         raise empty_file(file)
-    return sample[: 1 << 16].decode("utf-8-sig", errors="replace")
+    _Utf8Check(file)(sample, final=complete)
+    return sample[: 1 << 16].decode("utf-8-sig", errors="ignore")  # a letter may be cut in two
 
 
 def find_dialect(sample: bytes, complete: bool, input_file: InputFile, options: ReadOptions) -> Dialect:
     """Delimiter, header, names and types of a file from its first bytes."""
     file = input_file.name
-    text = _sample_text(sample, file)
+    text = _sample_text(sample, complete, file)
     lines = text.splitlines(keepends=True)
     lines = lines[:-1] if len(lines) > 1 and (not complete or len(sample) > 1 << 16) else lines
     if options.format == "tsv" or input_file.suffix() in (".tsv", ".tab"):
@@ -115,15 +142,11 @@ def find_dialect(sample: bytes, complete: bool, input_file: InputFile, options: 
     schema, decimal = _infer(sample if complete else sample[: sample.rfind(b"\n") + 1], delimiter, header, file)
     cells = list(schema.names) if header else []
     check_names(cells, file)
-    names = [cell or f"x{i}" for i, cell in enumerate(cells or schema.names)] if header else _numbered(schema)
+    names = [cell or f"x{i}" for i, cell in enumerate(cells)] if header else [f"x{i}" for i in range(len(schema))]
     types = dict(zip(names, map(_roomy, schema.types), strict=True))
     types |= {name: pa.string() for name in (*options.categorical, *options.text) if name in types}
     longest = max(map(len, sample.split(b"\n")))
     return Dialect(delimiter, decimal, cells, names, types, max(BLOCK_BYTES, min(16 * longest, MAX_BLOCK_BYTES)))
-
-
-def _numbered(schema: pa.Schema) -> list[str]:
-    return [f"x{i}" for i in range(len(schema))]
 
 
 def _infer(sample: bytes, delimiter: str, header: bool, file: str) -> tuple[pa.Schema, str]:
@@ -138,7 +161,7 @@ def _infer(sample: bytes, delimiter: str, header: bool, file: str) -> tuple[pa.S
             parse_options=pa_csv.ParseOptions(
                 delimiter=delimiter, newlines_in_values=True, invalid_row_handler=lambda row: "skip"
             ),
-            convert_options=pa_csv.ConvertOptions(null_values=NULLS, check_utf8=False, decimal_point=decimal),
+            convert_options=pa_csv.ConvertOptions(null_values=NULLS, decimal_point=decimal),
         ).schema
 
     def count(schema: pa.Schema) -> int:
@@ -229,7 +252,7 @@ class CsvTable(Table):
         line = 2 if dialect.header_cells else 1
         try:
             reader = pa_csv.open_csv(
-                pa.PythonFile(_Readable(stream), "r"),
+                pa.PythonFile(_Readable(stream, file), "r"),
                 read_options=pa_csv.ReadOptions(
                     block_size=dialect.block_bytes,
                     use_threads=False,  # the streaming reader gains nothing by threads and loses row numbers
@@ -286,8 +309,6 @@ class CsvTable(Table):
 
     @staticmethod
     def _wrong_value(column: str, type_: str, problem: str) -> str:
-        if "UTF8" in problem:
-            return f"column {column!r} holds text that is not UTF-8: convert the file, as with 'iconv'"
         value = re.match(r"invalid value '(.*)'$", problem, re.S)
         wanted = {"double": "a number", "bool": "true or false"}.get(type_.partition("[")[0], "a date")
         return (
