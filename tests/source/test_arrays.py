@@ -41,7 +41,9 @@ arrays = hnp.arrays(
 def test_every_array_gives_its_rows(X: np.ndarray[Any, Any], order: Any) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         expected = X.astype(np.float32)
-        np.testing.assert_array_equal(dense(list(ArraySource(np.asarray(X, order=order)).chunks()), X.shape[1]), expected)
+        np.testing.assert_array_equal(
+            dense(list(ArraySource(np.asarray(X, order=order)).chunks()), X.shape[1]), expected
+        )
         if X.dtype.kind != "b":
             for make in (sp.csr_matrix, sp.csc_matrix, sp.coo_matrix, sp.csr_array):
                 np.testing.assert_array_equal(dense(list(ArraySource(make(X)).chunks()), X.shape[1]), expected)
@@ -79,7 +81,13 @@ def test_several_chunks_with_labels_and_weights(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("X", "y", "weights", "names", "message"),
     [
-        (np.ones(3), None, None, None, "expected a two-dimensional array, got the shape (3,): use X.reshape(-1, 1) for one column"),
+        (
+            np.ones(3),
+            None,
+            None,
+            None,
+            "expected a two-dimensional array, got the shape (3,): use X.reshape(-1, 1) for one column",
+        ),
         (np.ones((3, 2)), [1, 2], None, None, "expected 3 labels, one a row, got 2"),
         (np.ones((3, 2)), None, [1, 2], None, "expected 3 weights, one a row, got 2"),
         (np.ones((2, 2)), None, [1, -2], None, "a weight must be finite and not negative, but row 1 has -2.0"),

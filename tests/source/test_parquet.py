@@ -71,8 +71,7 @@ OBJECTS = {
     "arrow file": lambda folder: ipc(folder / "t.arrow", TABLE),
     "compressed arrow file": lambda folder: ipc(folder / "t.arrow", TABLE, compression="zstd"),
     "arrow stream": lambda folder: ipc(folder / "t.arrows", TABLE, stream=True),
-    "feather": lambda folder: pa.feather.write_feather(TABLE, str(folder / "t.feather"))
-    or str(folder / "t.feather"),
+    "feather": lambda folder: pa.feather.write_feather(TABLE, str(folder / "t.feather")) or str(folder / "t.feather"),
 }
 
 

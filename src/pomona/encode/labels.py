@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pomona.encode.columns import is_string
 from pomona.errors import DataFormatError
-from pomona.source.table import numpy_of
+from pomona.source.table import numpy_of, strings_of
 
 
 def labels_of(array: pa.Array, whole: bool) -> NDArray[Any]:
@@ -37,9 +37,11 @@ def labels_of(array: pa.Array, whole: bool) -> NDArray[Any]:
 def _strings(array: pa.Array) -> NDArray[Any]:
     """Strings through their distinct values, which are few."""
     coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    levels = coded.dictionary.to_pylist()
-    if coded.null_count or any(level is None for level in levels):
-        return np.array(coded.to_pylist(), object)
+    if not is_string(coded.type.value_type):
+        return labels_of(coded.dictionary_decode(), False)
+    levels = strings_of(coded.dictionary)
+    if coded.null_count or None in levels:
+        return np.array(strings_of(coded), object)
     table = np.array(levels if levels else [""])
     return np.asarray(table[numpy_of(coded.indices)])
 

@@ -20,7 +20,7 @@ from pomona.encode.text import encode_text, gram_names
 from pomona.errors import DataFormatError, OptionError
 from pomona.learner import State
 from pomona.options import EncodeOptions, ReadOptions
-from pomona.source.table import TableSource, missing_column, numpy_of
+from pomona.source.table import TableSource, missing_column, numpy_of, strings_of
 
 MAX_FIELDS = 1 << 16
 DEFAULT_READ, DEFAULT_ENCODE = ReadOptions(), EncodeOptions()
@@ -292,8 +292,7 @@ class _Namer:
                 text = self._arrays[number].slice(row, 1)
                 grams[number, row] = gram_names(text, column.seed, self._encoder.ngrams, self._encoder.skips)
             return f"{column.name}:{grams[number, row][id_]}"
-        level = col.texts_of(self._arrays[number].slice(row, 1))[0].as_py()
-        return f"{column.name}={level.decode('utf-8', 'replace') if isinstance(level, bytes) else level}"
+        return f"{column.name}={strings_of(col.texts_of(self._arrays[number].slice(row, 1)))[0]}"
 
 
 def _find(batch: pa.RecordBatch, name: str) -> pa.Array | None:
@@ -331,7 +330,7 @@ def _is_whole(target: pa.ChunkedArray, file: str, name: str) -> bool:
     values = numpy_of(array) if pa.types.is_floating(array.type) else None
     if values is not None:
         values = values[~np.isnan(values)]
-    empty = pa.types.is_string(array.type) and len(array) and not any(array.unique().to_pylist())
+    empty = pa.types.is_string(array.type) and len(array) and not any(strings_of(array.unique()))
     if empty or len(array if values is None else values) == 0:
         raise DataFormatError(f"the target {name!r} is missing in all of the first {len(target)} rows", file=file)
     return values is not None and bool(np.all((values == np.floor(values)) & (np.abs(values) < 2.0**53)))

@@ -209,6 +209,8 @@ class CacheSource:
     def _get(self, number: int) -> tuple[pa.RecordBatch, dict[str, bytes]]:
         try:
             batch, metadata = self._reader.get_batch_with_custom_metadata(number)
+            for name in ("label_text", "tag"):
+                batch.column(name).validate(full=True)
             batch.validate()
             found = {key.decode(): metadata[key] for key in metadata.keys()}
             json.loads(found["pomona"])

@@ -273,8 +273,9 @@ class CsvTable(Table):
                 line += len(batch) + self.skipped - skipped_before
                 skipped_before = self.skipped
         except KeyError as error:
+            missing = str(error).partition("'")[2].rpartition("' in include_columns")[0]
             raise DataFormatError(
-                f"the columns must be those of {self._files[0].name}, but {one_line(error)}", file=file
+                f"the columns must be those of {self._files[0].name}, but column {missing!r} is missing", file=file
             ) from error
         except pa.ArrowInvalid as error:
             self._explain(error, file, last_bad)
@@ -300,7 +301,7 @@ class CsvTable(Table):
             raise DataFormatError(self._wrong_value(column, found[3], found[4]), file=file, line=line) from error
         if "straddl" in text:
             raise DataFormatError(
-                f"a row is longer than {self._dialect.block_bytes >> 20} MiB: look for a quote that is never closed",
+                f"a row is longer than {self._dialect.block_bytes >> 10} KiB: look for a quote that is never closed",
                 file=file,
             ) from error
         if "Empty CSV" in text:

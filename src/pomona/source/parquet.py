@@ -14,7 +14,7 @@ from pomona.chunk import Source
 from pomona.errors import DataFormatError
 from pomona.options import ReadOptions
 from pomona.source.files import InputFile, empty_file
-from pomona.source.table import Place, StreamTable, Table, one_line, schema_difference, slices
+from pomona.source.table import ARROW_ERRORS, Place, StreamTable, Table, one_line, schema_difference, slices
 
 PARQUET_MAGIC, ARROW_MAGIC, OLD_FEATHER_MAGIC = b"PAR1", b"ARROW1", b"FEA1"
 
@@ -50,7 +50,7 @@ def _parquet_file(file: str) -> pq.ParquetFile:
         raise DataFormatError("this is not a Parquet file: it does not begin with PAR1", file=file)
     try:
         return pq.ParquetFile(file, memory_map=True)
-    except (pa.ArrowException, OSError) as error:
+    except ARROW_ERRORS as error:
         raise _damaged_parquet(error, file) from error
 
 
@@ -97,7 +97,7 @@ class ParquetTable(Table):
                     yield batch, Place(file, row)
                     row += len(batch)
                     self._done += len(batch)
-            except (pa.ArrowException, OSError) as error:
+            except ARROW_ERRORS as error:
                 raise _damaged_parquet(error, file) from error
             finally:
                 parquet.close()
@@ -149,7 +149,7 @@ def open_ipc(file: str) -> Any:
     try:
         mapped = pa.memory_map(file)
         return pa.ipc.open_file(mapped) if is_file else pa.ipc.open_stream(mapped)
-    except (pa.ArrowException, OSError) as error:
+    except ARROW_ERRORS as error:
         if is_file:
             raise DataFormatError("the Arrow file is cut short or damaged: copy it again", file=file) from error
         raise DataFormatError(
@@ -158,19 +158,22 @@ def open_ipc(file: str) -> Any:
 
 
 def ipc_batches(reader: Any, file: str) -> Iterator[tuple[float, pa.RecordBatch]]:
-    """Batches with the share of the file that lies behind each; sound enough to be read without a check."""
+    """Batches with the share of the file that lies behind each.
+
+    They are checked in full: the functions of pyarrow trust the offsets of strings, and would crash.
+    """
     try:
         if isinstance(reader, pa.ipc.RecordBatchFileReader):
             total = reader.num_record_batches
             for number in range(total):
                 batch = reader.get_batch(number)
-                batch.validate()
+                batch.validate(full=True)
                 yield (number + 1) / total, batch
         else:
             for batch in reader:
-                batch.validate()
+                batch.validate(full=True)
                 yield 0.0, batch
-    except (pa.ArrowException, OSError) as error:
+    except ARROW_ERRORS as error:
         raise DataFormatError(f"the Arrow file is damaged or cut short: {one_line(error)}", file=file) from error
 
 
@@ -184,7 +187,7 @@ def open_arrow(files: Sequence[str], options: ReadOptions) -> Table | Source:
     if list(files) == ["-"]:
         try:
             reader = pa.ipc.open_stream(sys.stdin.buffer)
-        except (pa.ArrowException, OSError) as error:
+        except ARROW_ERRORS as error:
             raise DataFormatError("this is not an Arrow stream", file="<stdin>") from error
         return StreamTable(reader.schema, reader, "<stdin>")
     if is_cache(open_ipc(files[0]).schema):
