@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from benchmarks.text import rows_as_text
+
 N_IDS = 1_000_000
 ZIPF = 1.05
 #: Mean number of draws an example; duplicates merge, which leaves about 78 features.
@@ -109,17 +111,6 @@ def file(directory: Path, stream: Stream, suffix: str) -> Path:
     return path
 
 
-def rows_as_text(X: sparse.csr_matrix, first_id: int = 0, separator: str = ":") -> Iterator[str]:
-    """Each row as ``id:value id:value …`` with five decimals."""
-    columns = (X.indices + first_id).tolist()
-    values = [f"{separator}{value:.5f}" for value in X.data.tolist()]
-    start = 0
-    for stop in X.indptr[1:].tolist():
-        pairs = zip(columns[start:stop], values[start:stop], strict=True)
-        yield " ".join([f"{column}{value}" for column, value in pairs])
-        start = stop
-
-
 def _write_vw(path: Path, stream: Stream) -> None:
     _write_lines(path, stream, "{} | {}\n", 0)
 
@@ -131,7 +122,7 @@ def _write_svmlight(path: Path, stream: Stream) -> None:
 def _write_lines(path: Path, stream: Stream, form: str, first_id: int) -> None:
     with open(path, "w") as out:
         for X, y in blocks(stream):
-            lines = zip(y.tolist(), rows_as_text(X, first_id), strict=True)
+            lines = zip(y.tolist(), rows_as_text(X, first_id, ".5f"), strict=True)
             out.write("".join([form.format(label, row) for label, row in lines]))
 
 

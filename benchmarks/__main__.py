@@ -1,0 +1,63 @@
+"""``python -m benchmarks COMMAND``: see ``--help``.
+
+A command is a module of this package with a docstring (its help), ``add_arguments(parser)`` and
+``run(args)``, which returns the exit code. To add one, write the module and name it in :data:`COMMANDS`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+
+from benchmarks import options
+
+COMMANDS = {
+    "speed": "seconds, features a second and memory against the peers, with the bars to clear",
+    "accuracy": "test error on every data set against the peer, same splits and same tuning",
+    "encodings": "which encoding of numeric columns is the best default",
+    "scaling": "time and memory on a file ten times as long",
+}
+
+EXAMPLES = """examples:
+  python -m benchmarks speed --quick                     a first look, in about a minute
+  python -m benchmarks speed --only text cache           some groups of cases only
+  python -m benchmarks accuracy --data ../shared/data --sets adult ijcnn1 --seeds 2
+  python -m benchmarks COMMAND --help                    what a command measures, and its options
+
+Results are written under benchmarks/results/ as JSON; pictures beside them.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    raw = argparse.RawDescriptionHelpFormatter
+    top = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Benchmarks of pomona against its peers.",
+        epilog=EXAMPLES,
+        formatter_class=raw,
+    )
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, summary in COMMANDS.items():
+        module = import_module(f"benchmarks.{name}")
+        one = commands.add_parser(name, help=summary, description=module.__doc__, formatter_class=raw)
+        options.add_common(one)
+        module.add_arguments(one)
+        one.set_defaults(run=module.run)
+    return top
+
+
+def main(arguments: list[str] | None = None) -> int:
+    args = parser().parse_args(arguments)
+    try:
+        return int(args.run(args))
+    except KeyboardInterrupt:
+        print("\nstopped; finished runs are kept", file=sys.stderr)
+        return 130
+    except FileNotFoundError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

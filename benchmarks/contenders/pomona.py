@@ -1,0 +1,115 @@
+"""pomona itself, through the same doors as its users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from benchmarks.contenders import Clock, Job, Outcome
+from benchmarks.synthetic import read_npz
+
+
+def missing() -> str | None:
+    return None if find_spec("pomona") else "pip install ."
+
+
+def _options(job: Job) -> dict[str, Any]:
+    from pomona.options import EncodeOptions, LearnOptions, ReadOptions
+
+    table = job.format in ("csv", "parquet")
+    encode = {name: job.extra[name] for name in ("numeric", "bins") if name in job.extra}
+    return {
+        "read": ReadOptions(
+            format=None if job.format == "npz" or job.cached else job.format,
+            target=job.target if table else None,
+            threads=job.cores or None,
+        ),
+        "encode": EncodeOptions(**encode),
+        "learn": LearnOptions(
+            loss=None if "classes" in job.extra or job.extra.get("vw") else job.loss,
+            interactions=job.interactions,
+            learning_rate=job.learning_rate,
+            bits=job.bits,
+            passes=job.passes,
+        ),
+    }
+
+
+def prepare(job: Job) -> None:
+    if not job.cached:
+        return
+    from pomona.source import open_source
+    from pomona.source.cache import write_cache
+
+    cache = job.cache_path("pomona").with_suffix(".arrow")
+    if not cache.exists():
+        write_cache(open_source(job.data, _options(job)["read"]), cache)
+
+
+def run(job: Job) -> Outcome:
+    work = {"train": _train, "parse": _parse, "learn": _learn_alone}[job.work]
+    return work(job)
+
+
+def _train(job: Job) -> Outcome:
+    from pomona.model import train
+
+    data: Any = job.data
+    if job.format == "npz":
+        data = read_npz(Path(job.data))
+    elif job.cached:
+        data = str(job.cache_path("pomona").with_suffix(".arrow"))
+    clock = Clock()
+    with clock.running():
+        model = train(data, **_options(job))
+    return clock.outcome(loss=model.summary["loss"], examples=model.summary["examples"])
+
+
+def _parse(job: Job) -> Outcome:
+    from pomona.source import open_source
+
+    clock = Clock()
+    with clock.running():
+        source = open_source(job.data, _options(job)["read"])
+        parts = source.chunks() if hasattr(source, "chunks") else source.batches()
+        examples = sum(_rows(part) for part in parts)
+    return clock.outcome(examples=examples)
+
+
+def _rows(part: Any) -> int:
+    return int(part.num_rows) if hasattr(part, "num_rows") else len(part)
+
+
+class _InMemory:
+    """Encoded chunks as a source, so that learning can be timed alone."""
+
+    def __init__(self, source: Any) -> None:
+        self.kept = list(source.chunks())
+        self.name = source.name
+        self.fields = source.fields
+        self.n_examples = sum(len(chunk) for chunk in self.kept)
+        self.reads_cheaply = True
+        self.rewinds = True
+
+    def chunks(self) -> Iterator[Any]:
+        yield from self.kept
+
+    def fraction_read(self) -> float | None:
+        return None
+
+
+def _learn_alone(job: Job) -> Outcome:
+    from pomona.encode.table import EncodedSource, TableEncoder
+    from pomona.model import train
+    from pomona.source import open_source
+
+    options = _options(job)
+    tables = open_source(job.data, options["read"])
+    encoder = TableEncoder.fit(tables, options["read"], options["encode"])
+    source = _InMemory(EncodedSource(tables, encoder))
+    clock = Clock()
+    with clock.running():
+        model = train(source, learn=options["learn"])
+    return clock.outcome(loss=model.summary["loss"], examples=model.summary["examples"])
