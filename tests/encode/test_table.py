@@ -218,7 +218,8 @@ def test_prediction_needs_no_target_and_takes_new_levels_and_columns() -> None:
         ),
         (
             {"c": ["u"], "x": [[1]]},
-            "f.csv: column 'x' held numbers in training, but is list<item: int64> here: give the column the type it had",
+            "f.csv: column 'x' held numbers in training, but is list<item: int64> here:"
+            " give the column the type it had",
         ),
     ],
 )
