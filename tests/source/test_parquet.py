@@ -132,11 +132,11 @@ def test_a_look_at_the_head_is_exact_and_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_places_count_rows_within_each_file(tmp_path: Path) -> None:
-    files = [parquet(tmp_path / f"{i}.parquet", pa.table({"a": range(20_000)})) for i in range(2)]
+    files = [parquet(tmp_path / f"{i}.parquet", pa.table({"a": range(40_000)})) for i in range(2)]
     source = open_parquet(files, ReadOptions())
     places = [(source.place.file, source.place.line) for _ in source.batches()]
-    assert places == [(file, line) for file in files for line in (1, 16385)]
-    assert source.n_rows == 40_000
+    assert places == [(file, line) for file in files for line in (1, 32769)]
+    assert source.n_rows == 80_000
 
 
 def test_only_needed_columns_are_read(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ class ParquetTable(Table):
 
 
 #: Rows decoded at a time: one page or a few, so that memory does not grow with the size of row groups.
-BATCH_ROWS = 1 << 14
+BATCH_ROWS = 1 << 15
 
 
 def open_parquet(files: Sequence[str], options: ReadOptions) -> ParquetTable:
