@@ -82,6 +82,7 @@ bench: $(VENV)/.test
 
 golden: $(VENV)/.test
 	$(BIN)/python tests/model/test_file.py
+	$(BIN)/python tests/model/test_golden_models.py
 	$(BIN)/python tests/cli/test_transcripts.py
 
 clean:

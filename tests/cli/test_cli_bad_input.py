@@ -116,6 +116,10 @@ def test_no_permission_for_the_output(tmp_path: Path, monkeypatch: pytest.Monkey
             "the name of the output must end in .arrow, .parquet, .csv or .tsv; got 'b.xls': rename it or give"
             " --output-format",
         ),
+        (
+            ["convert", "a.vw", "/dev/null", "--output-format", "arrow"],
+            "the output must be a file that can be replaced; /dev/null is a device or a pipe",
+        ),
         (["convert", "a.vw", "b.csv"], "a.vw holds sparse examples, which only an .arrow file can; got 'b.csv'"),
         (["predict", "m", "a.csv", "--output-format", "parquet"], "--output-format parquet needs a file: give -o"),
         (["predict", "m", "a.csv", "--json"], "--json needs a file for the predictions: give -o"),

@@ -79,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
             " rename it or give --output-format"
         )
     check_writable(output)
+    if os.path.exists(output) and not os.path.isfile(output):
+        raise OptionError(f"the output must be a file that can be replaced; {output} is a device or a pipe")
     start = time.perf_counter()
     source: Any = open_source(common.inputs(paths), common.read_options(args))
     if hasattr(source, "batches"):

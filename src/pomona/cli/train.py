@@ -14,7 +14,7 @@ from pomona.cli.parser import Check, Parser, interactions, joined, names, number
 from pomona.cli.progress import ProgressDisplay
 from pomona.errors import OptionError
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
-from pomona.words import byte_words, count_words, time_words
+from pomona.words import byte_words, count_words, loss_words, time_words
 
 if TYPE_CHECKING:
     from pomona.model import Model
@@ -80,6 +80,7 @@ def _add_task_options(result: Parser) -> None:
     )
     _option(group, "loss", one_of(*LOSSES), "NAME", f"{', '.join(LOSSES)} (default: by task)")
     _option(group, "quantile", number(above=0, below=1), "Q", "level of the quantile loss")
+    _option(group, "class-weight", one_of("balanced"), "balanced", "give all classes the same weight (default: no)")
     _option(group, "multiclass", one_of("softmax", "ovr"), "HOW", "softmax, or ovr: one class against the rest")
 
 
@@ -205,10 +206,10 @@ def train_and_save(args: argparse.Namespace) -> Model:
 
 def _closing_lines(model: Model, output: str | None) -> list[str]:
     summary = model.summary
-    held_out = "" if summary["held_out"] is None else f", {summary['held_out']:.5f} held out"
+    held_out = "" if summary["held_out"] is None else f", {loss_words(summary['held_out'])} held out"
     rate = count_words(summary["examples"] / summary["seconds"])
     lines = [
-        f"{summary['loss_name']} loss {summary['loss']:.5f} progressive{held_out};"
+        f"{summary['loss_name']} loss {loss_words(summary['loss'])} progressive{held_out};"
         f" {summary['weights']:,} weights; {time_words(summary['seconds'])}, {rate} examples/s"
     ]
     if output is None:

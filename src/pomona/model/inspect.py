@@ -10,7 +10,7 @@ import numpy as np
 
 from pomona.atomic import replacing
 from pomona.errors import MissingDependencyError, OptionError
-from pomona.words import byte_words, label_words, task_words
+from pomona.words import byte_words, label_words, loss_words, task_words
 
 if TYPE_CHECKING:
     from pomona.model.pipeline import Model
@@ -77,7 +77,7 @@ def as_text(report: dict[str, Any], name: str) -> str:
         "loss": _loss_words(report["training"]),
         "options": ", ".join(_option_words(name, value) for name, value in report["options"].items()),
         "columns": ", ".join(f"{column} ({kind})" for column, kind in report["columns"].items()),
-        "weights": _table_words(report["table"]),
+        "weights": _table_words(report["table"], len(report["task"]["classes"])),
     }
     lines = [f"{name}: {report['learner']} learner, {task_words(**report['task'])}"]
     for heading, words in facts.items():
@@ -102,9 +102,9 @@ def _training_words(training: dict[str, Any]) -> str:
 
 
 def _loss_words(training: dict[str, Any]) -> str:
-    words = f"{training['loss_name']}: {training['loss']:.5f} progressive"
+    words = f"{training['loss_name']}: {loss_words(training['loss'])} progressive"
     if training.get("held_out") is not None:
-        words += f", {training['held_out']:.5f} held out"
+        words += f", {loss_words(training['held_out'])} held out"
     return words
 
 
@@ -115,10 +115,12 @@ def _option_words(name: str, value: Any) -> str:
     return f"{name} {' '.join(map(str, value)) if isinstance(value, list) else value}"
 
 
-def _table_words(table: dict[str, Any]) -> str:
+def _table_words(table: dict[str, Any], classes: int) -> str:
     kind = "hashed to" if table["hashed"] else "exact, room for"
     full = 100 * table["used"] / max(table["slots"], 1)
-    return f"{table['used']:,} ({kind} {table['slots']:,}, {full:.0f} % full, {byte_words(table['bytes'])})"
+    each = f" × {classes} classes" if classes > 2 else ""
+    size = byte_words(table["bytes"])
+    return f"{table['used']:,}{each} ({kind} {table['slots']:,}, {full:.0f} % full, {size})"
 
 
 def _top_lines(report: dict[str, Any]) -> list[str]:
