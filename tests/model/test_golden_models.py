@@ -16,7 +16,7 @@ TEXT = "".join(
     f"{1 if (i % 3 == 0) == (i % 2 == 0) else -1} '{i} |a x{i % 3} y:{i % 5} |b z{i % 2}\n" for i in range(60)
 )
 TABLE = "age,sex,kind\n" + "".join(
-    f"{20 + i % 40},{'Male' if i % 2 else ''},{('low', 'middle', 'high')[i * i % 3]}\n" for i in range(60)
+    f"{20 + i % 40},{'Male' if i % 2 else ''},{('low', 'middle', 'high')[i % 7 % 3]}\n" for i in range(60)
 )
 MODELS = {
     "text-v1": (TEXT, "data.vw", ReadOptions(), LearnOptions(interactions="quadratic", passes=2)),
