@@ -99,4 +99,4 @@ class ProgressDisplay:
     @staticmethod
     def _left(progress: Progress) -> str:
         done = progress.fraction
-        return time_words(progress.seconds * (1.0 - done) / done) if done else ""
+        return time_words(max(progress.seconds * (1.0 - done) / done, 0.0)) if done else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -170,7 +169,7 @@ def run(args: argparse.Namespace) -> int:
     """Train, save, report."""
     model = train_and_save(args)
     if args.json:
-        print(json.dumps({**model.summary, "task": model.task.header(), "path": args.output}))
+        common.print_json({**model.summary, "task": model.task.header(), "path": args.output})
     elif not args.quiet:
         common.note(*_closing_lines(model, args.output))
     return 0
@@ -185,9 +184,7 @@ def train_and_save(args: argparse.Namespace) -> Model:
         check_writable(args.output)
     read = common.read_options(args)
     source: Any = open_source(common.inputs(args.data), read)
-    if hasattr(source, "batches") and args.target is None:
-        known = ", ".join(source.schema.names[:8]) + (", …" if len(source.schema.names) > 8 else "")
-        raise OptionError(f"{source.name} is a table: say which column to predict with --target, one of {known}")
+    _check_roles(args, source)
     display = None if args.quiet else ProgressDisplay(args.task)
     model = train(
         source,
@@ -199,9 +196,34 @@ def train_and_save(args: argparse.Namespace) -> Model:
     if display is not None:
         display.close()
         common.note_skipped(source)
+        common.note(*_unknown_fields(model))
     if args.output:
         model.save(args.output)
     return model
+
+
+def _check_roles(args: argparse.Namespace, source: Any) -> None:
+    """Columns play parts in tables, and only there."""
+    if hasattr(source, "batches"):
+        if args.target is None:
+            known = ", ".join(source.schema.names[:8]) + (", …" if len(source.schema.names) > 8 else "")
+            raise OptionError(f"{source.name} is a table: say which column to predict with --target, one of {known}")
+        return
+    for role in ("target", "weight", "ignore", "categorical", "text"):
+        if getattr(args, role):
+            raise OptionError(f"--{role} is for tables; {source.name} holds sparse examples, labels included")
+
+
+def _unknown_fields(model: Model) -> list[str]:
+    """A warning for each product of namespaces that the data does not have."""
+    fields = list(model.learner.fields)
+    return [
+        f"warning: --interactions {term} made no products: there is no namespace {name!r} in the data"
+        for term in model.learner.parameters.interactions
+        if "*" in term
+        for name in term.split("*")
+        if name not in fields
+    ]
 
 
 def _closing_lines(model: Model, output: str | None) -> list[str]:
