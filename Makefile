@@ -11,12 +11,13 @@ FUZZ_INPUTS ?= 200000
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*.h native/*.cpp)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help demo test lint types imports doctest check native-asan fuzz bench golden clean
+.PHONY: help demo test lint format types imports doctest check native-asan fuzz bench golden clean
 
 help:
 	@echo "make demo         build an environment in .venv, install pomona there, run 'pomona demo'"
 	@echo "make test         the whole test-suite (ARGS='-k vw' to choose)"
 	@echo "make check        lint, types, imports and the examples in docstrings and README"
+	@echo "make format       lay the code out as lint wants it"
 	@echo "make native-asan  the native tests under AddressSanitizer and UBSan"
 	@echo "make fuzz         arbitrary bytes into every parser, FUZZ_INPUTS=$(FUZZ_INPUTS) of them"
 	@echo "make bench        speed against other tools"
@@ -48,6 +49,10 @@ test: $(VENV)/.test
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+format: $(VENV)/.lint
+	$(BIN)/ruff check --fix -q .
+	$(BIN)/ruff format -q .
 
 types: $(VENV)/.lint
 	$(BIN)/python -m mypy
@@ -87,7 +92,6 @@ fuzz: $(VENV)/.lint
 	done
 
 bench: $(VENV)/.test
-	$(PIP) install -q matplotlib
 	$(BIN)/python -m benchmarks speed $(ARGS)
 
 golden: $(VENV)/.test
