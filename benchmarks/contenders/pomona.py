@@ -82,7 +82,7 @@ def _rows(part: Any) -> int:
     return int(part.num_rows) if hasattr(part, "num_rows") else len(part)
 
 
-class _InMemory:
+class InMemory:
     """Encoded chunks as a source, so that learning can be timed alone."""
 
     def __init__(self, source: Any) -> None:
@@ -101,14 +101,14 @@ class _InMemory:
 
 
 def _learn_alone(job: Job) -> Outcome:
-    from pomona.encode.table import EncodedSource, TableEncoder
+    from pomona.encode import EncodedSource, TableEncoder
     from pomona.model import train
     from pomona.source import open_source
 
     options = _options(job)
     tables = open_source(job.data, options["read"])
     encoder = TableEncoder.fit(tables, options["read"], options["encode"])
-    source = _InMemory(EncodedSource(tables, encoder))
+    source = InMemory(EncodedSource(tables, encoder))
     clock = Clock()
     with clock.running():
         model = train(source, learn=options["learn"])
