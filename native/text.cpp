@@ -64,18 +64,14 @@ bool is_huge(const char* p, const char* end) {
 
 }  // namespace
 
-bool read_double_slowly(const char*& p, const char* text_end, double& value) {
-  const char* q = p + (*p == '+');
-  const char* first = q + (*q == '-' && q == p);
-  if (!is_digit(*first) && !(*first == '.' && is_digit(first[1]))) return false;  // no inf, nan, +-1
-  const std::from_chars_result result = std::from_chars(q, text_end, value);
-  if (result.ec == std::errc::invalid_argument) return false;
-  if ((*result.ptr | 0x20) == 'e') return false;
-  if (result.ec == std::errc::result_out_of_range) {
-    value = is_huge(first, result.ptr) ? static_cast<double>(INFINITY) : 0.0;
-    if (first != q) value = -value;
-  }
-  p = result.ptr;
+bool read_double_slowly(const char* p, const char* stop, double& value) {
+  const bool negative = *p == '-';
+  p += *p == '-' || *p == '+';
+  if (!is_digit(*p) && !(*p == '.' && is_digit(p[1]))) return false;  // from_chars takes "inf" and "nan"
+  const std::from_chars_result result = std::from_chars(p, stop, value);
+  if (result.ec == std::errc::invalid_argument || result.ptr != stop) return false;
+  if (result.ec == std::errc::result_out_of_range) value = is_huge(p, stop) ? HUGE_VAL : 0.0;
+  if (negative) value = -value;
   return true;
 }
 
@@ -99,11 +95,12 @@ int32_t fail(pm_text_rows* rows, const Line& line, const char* at, const char* r
 
 int32_t fail_number(pm_text_rows* rows, const Line& line, const char* at, const char* role, const char* name,
                     const char* name_end) {
-  const char* p = at;
+  const char* stop = at;
+  while (!ends_token(*stop)) ++stop;
   double value;
   char rule[96];
   const char* kind = "a number";
-  if (read_double_slowly(p, line.end, value) && ends_token(*p)) {
+  if (read_double_slowly(at, stop, value)) {
     kind = "a number in range";
   } else {
     const char* word = at + (*at == '-' || *at == '+');
@@ -131,15 +128,26 @@ bool merge_duplicates(pm_text_rows* rows, int64_t row_start) {
   const int64_t stop = rows->n_features;
   uint64_t* const ids = rows->ids;
   uint32_t* const slots = rows->feature_slots;
+  // Few collisions matter more than a small table, while it fits the first cache.
   int64_t size = 16;
-  while (size < 2 * (stop - row_start) && size < rows->n_feature_slots) size *= 2;
+  while (size < rows->n_feature_slots && size < (size < 4096 ? 8 : 2) * (stop - row_start)) size *= 2;
   const uint64_t mask = static_cast<uint64_t>(std::min(size, rows->n_feature_slots)) - 1;
   const uint32_t first = static_cast<uint32_t>(row_start);
-  int64_t out = row_start;
-  for (int64_t i = row_start; i < stop; ++i) {
-    const uint64_t id = ids[i];
+  const auto find = [=](uint64_t id) {
     uint64_t slot = id & mask;
     while (slots[slot] > first && ids[slots[slot] - 1] != id) slot = (slot + 1) & mask;
+    return slot;
+  };
+  int64_t i = row_start;
+  for (; i < stop; ++i) {  // most rows have no duplicate and end here
+    const uint64_t slot = find(ids[i]);
+    if (slots[slot] > first) break;
+    slots[slot] = static_cast<uint32_t>(i + 1);
+  }
+  int64_t out = i;
+  for (; i < stop; ++i) {
+    const uint64_t id = ids[i];
+    const uint64_t slot = find(id);
     if (slots[slot] > first) {
       float& sum = rows->values[slots[slot] - 1];
       sum += rows->values[i];
@@ -147,13 +155,11 @@ bool merge_duplicates(pm_text_rows* rows, int64_t row_start) {
       continue;
     }
     slots[slot] = static_cast<uint32_t>(out + 1);
-    if (out != i) {
-      ids[out] = id;
-      rows->values[out] = rows->values[i];
-      if (rows->fields) rows->fields[out] = rows->fields[i];
-      if (rows->starts) rows->starts[out] = rows->starts[i];
-      if (rows->grams) rows->grams[out] = rows->grams[i];
-    }
+    ids[out] = id;
+    rows->values[out] = rows->values[i];
+    if (rows->fields) rows->fields[out] = rows->fields[i];
+    if (rows->starts) rows->starts[out] = rows->starts[i];
+    if (rows->grams) rows->grams[out] = rows->grams[i];
     ++out;
   }
   rows->n_features = out;

@@ -12,8 +12,12 @@
 
 namespace pm {
 
+// 10^0 … 10^22 are exact in a double, the inverses are not.
 constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+constexpr double kInverses[] = {1e0,   1e-1,  1e-2,  1e-3,  1e-4,  1e-5,  1e-6,  1e-7,  1e-8, 1e-9,
+                                1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 1e-16, 1e-17, 1e-18};
+constexpr double kSigns[] = {1.0, -1.0};
 constexpr uint64_t kWholePowers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
 inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') <= 9; }
@@ -39,98 +43,73 @@ inline int read_digits(const char* p, uint64_t& number) {
   return count;
 }
 
-// A decimal number as sign · mantissa · 10^exponent, where the mantissa has at most 19 digits.
+// A decimal number as sign · mantissa / 10^fraction, with at most 18 digits.
 struct Decimal {
-  uint64_t mantissa = 0;
-  int exponent = 0;
-  bool negative = false;
+  int64_t mantissa;
+  int fraction;
+  bool negative;
 };
 
-enum class Number { kFine, kLong, kBad };
-
-// Splits a number into a Decimal and moves p behind it. kLong: it has too many digits, or too large an exponent, or
-// stands too near the end of the text: the general way must be taken, and p did not move.
-inline Number read_decimal(const char*& p, const char* text_end, Decimal& d) {
-  const char* q = p;
-  d.negative = *q == '-';
-  q += *q == '-' || *q == '+';
-  if (text_end - q < 48) return Number::kLong;
-  uint64_t m = 0;
-  int whole = read_digits(q, m), fraction = 0;
-  if (whole == 8) {
-    whole += read_digits(q + 8, m);
-    if (whole > 11) return Number::kLong;
+// Whether [p, stop) is a number of the usual form. Others, among them those with an exponent and those near the end of
+// the text, are left to the general way. At `stop` there is a delimiter, so no digit is taken from behind it.
+inline bool read_decimal(const char* p, const char* stop, const char* text_end, Decimal& d) {
+  d.negative = *p == '-';
+  p += *p == '-' || *p == '+';
+  if (text_end - p < 32) return false;
+  uint64_t m;
+  int whole = 1, fraction = 0;
+  if (p[1] == '.' && is_digit(*p)) {
+    m = static_cast<uint64_t>(*p++ - '0');
+  } else {
+    m = 0;
+    whole = read_digits(p, m);
+    p += whole;
+    if (whole == 0 || whole == 8) return false;
   }
-  q += whole;
-  if (*q == '.') {
-    ++q;
-    fraction = read_digits(q, m);
-    if (fraction == 8 && whole <= 3) fraction += read_digits(q + 8, m);
-    q += fraction;
-    for (; fraction >= 8 && whole + fraction < 19 && is_digit(*q); ++q, ++fraction)
-      m = m * 10 + static_cast<uint64_t>(*q - '0');
+  if (*p == '.') {
+    fraction = read_digits(++p, m);
+    p += fraction;
+    if (fraction == 8) {
+      if (whole <= 2) {
+        const int more = read_digits(p, m);
+        p += more;
+        fraction += more;
+      }
+      for (; whole + fraction < 18 && is_digit(*p); ++fraction) m = m * 10 + static_cast<uint64_t>(*p++ - '0');
+    }
   }
-  if (whole + fraction == 0) return Number::kBad;
-  d.mantissa = m;
-  d.exponent = -fraction;
-  if (is_digit(*q)) return Number::kLong;
-  if ((*q | 0x20) == 'e') {
-    const bool down = q[1] == '-';
-    const char* e = q + 1 + (down || q[1] == '+');
-    if (!is_digit(*e)) return Number::kBad;
-    int power = *e++ - '0';
-    if (is_digit(*e)) power = power * 10 + (*e++ - '0');
-    d.exponent += down ? -power : power;
-    if (is_digit(*e) || d.exponent > 22 || d.exponent < -22) return Number::kLong;
-    q = e;
-  }
-  p = q;
-  return Number::kFine;
+  d.mantissa = static_cast<int64_t>(m);
+  d.fraction = fraction;
+  return p == stop;
 }
 
-inline double scaled(const Decimal& d) {
-  const double m = static_cast<double>(d.mantissa);
-  const double v = d.exponent > 0 ? m * kPowers[d.exponent] : m / kPowers[-d.exponent];
-  return d.negative ? -v : v;
-}
+// The general, exact way: whether [p, stop) is a number. One that is too large gives infinity.
+bool read_double_slowly(const char* p, const char* stop, double& value);
 
-// The general, exact way; defined in text.cpp. False: no number here, and p did not move. Too large gives infinity.
-bool read_double_slowly(const char*& p, const char* text_end, double& value);
-
-// One rounding alone, hence exact, while the mantissa fits the 53 bits of a double.
-constexpr uint64_t kExactMantissa = 1ull << 53;
-
-inline bool read_double(const char*& p, const char* text_end, double& value) {
+inline bool read_double(const char* p, const char* stop, const char* text_end, double& value) {
   Decimal d;
-  const char* q = p;
-  const Number kind = read_decimal(q, text_end, d);
-  if (kind == Number::kFine && d.mantissa <= kExactMantissa) {
-    value = scaled(d);
-    p = q;
-    return true;
-  }
-  return kind != Number::kBad && read_double_slowly(p, text_end, value);
+  // One rounding alone, hence exact, while the mantissa fits the 53 bits of a double.
+  if (!read_decimal(p, stop, text_end, d) || d.mantissa > 1ll << 53) return read_double_slowly(p, stop, value);
+  value = static_cast<double>(d.mantissa) / kPowers[d.fraction] * kSigns[d.negative];
+  return true;
 }
 
 // The number as a double, rounded to a float. Infinity where it is too large.
-inline bool read_float(const char*& p, const char* text_end, float& value) {
+inline bool read_float(const char* p, const char* stop, const char* text_end, float& value) {
   Decimal d;
-  const char* q = p;
-  const Number kind = read_decimal(q, text_end, d);
-  if (kind == Number::kFine) {
-    const double v = scaled(d);
-    // A longer mantissa leaves the double off by two units in its last place; that decides a float all the same
-    // unless the boundary between two floats lies so near.
-    constexpr double kSlack = 4.0 / static_cast<double>(kExactMantissa);
-    value = static_cast<float>(v);
-    if (d.mantissa <= kExactMantissa ||
-        static_cast<float>(v * (1 - kSlack)) == static_cast<float>(v * (1 + kSlack))) {
-      p = q;
+  if (read_decimal(p, stop, text_end, d)) {
+    // This product is off by less than 4 units in its last place, which decides the float, unless it lies so near to
+    // the middle between two floats: between them there are 2^29 doubles.
+    const double v = static_cast<double>(d.mantissa) * kInverses[d.fraction] * kSigns[d.negative];
+    uint64_t bits;
+    std::memcpy(&bits, &v, 8);
+    if ((bits + 8 - (1ull << 28)) % (1ull << 29) > 16) {
+      value = static_cast<float>(v);
       return true;
     }
   }
   double exact;
-  if (kind == Number::kBad || !read_double_slowly(p, text_end, exact)) return false;
+  if (!read_double_slowly(p, stop, exact)) return false;
   value = static_cast<float>(exact);
   return true;
 }

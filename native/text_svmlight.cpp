@@ -1,6 +1,7 @@
 // label[,label…] [qid:n] index:value … # comment
 #include <limits>
 
+#include "delimiters.h"
 #include "hash.h"
 #include "text.h"
 
@@ -14,29 +15,25 @@ using pm::Line;
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-inline bool ends_item(char c) { return is_blank(c) || c == '\n' || c == '#'; }
-
-// A whole number below 2^64; false leaves p at some place inside the token.
-inline bool read_whole(const char*& p, const char* text_end, uint64_t& number) {
+// Whether [p, stop) is a whole number below 2^64.
+inline bool read_whole(const char* p, const char* stop, const char* text_end, uint64_t& number) {
   number = 0;
+  const char* const start = p;
   if (text_end - p >= 16) {
-    const int n = pm::read_digits(p, number);
-    p += n;
-    if (n < 8) return n > 0;
-  } else if (!is_digit(*p)) {
-    return false;
+    p += pm::read_digits(p, number);
+    if (p == stop) return p != start;
   }
   for (; is_digit(*p); ++p) {
     const uint64_t digit = static_cast<uint64_t>(*p - '0');
     if (number > (UINT64_MAX - digit) / 10) return false;
     number = number * 10 + digit;
   }
-  return true;
+  return p == stop && p != start;
 }
 
 class SvmlightParser {
  public:
-  explicit SvmlightParser(pm_text_rows* rows) : rows_(rows) {}
+  SvmlightParser(pm_text_rows* rows, const char* text_end) : rows_(rows), delimiters_(text_end) {}
 
   int32_t operator()(const Line& line, const char*& p, bool& is_row) {
     const int64_t row_start = rows_->n_features;
@@ -65,30 +62,23 @@ class SvmlightParser {
   // A line may begin with a blank or with its first feature: then it has no label.
   int32_t read_label(const Line& line, const char*& p) {
     const int64_t row = rows_->n_rows;
-    const char* q = p;
+    const char* start = p;
     for (int count = 0;; ++count) {
+      const char* stop = start;
+      while (!is_blank(*stop) && *stop != ',' && *stop != '\n' && *stop != '#' && *stop != ':') ++stop;
+      if (*stop == ':' && count == 0) return no_label();
       double number;
-      const char* const at = q;
-      const bool read = pm::read_double(q, line.end, number);
-      if (read && *q == ':' && count == 0) return no_label();
-      const bool ends = ends_item(*q) || *q == ',';
-      if (!read && count == 0 && starts_qid(q, line.end)) return no_label();
-      if (!read || !ends || !std::isfinite(number)) return fail_number(rows_, line, at, "as the label");
+      if (!pm::read_double(start, stop, line.end, number) || *stop == ':' || !std::isfinite(number))
+        return fail_number(rows_, line, start, "as the label");
       if (count == 0) rows_->labels[row] = number;
-      if (*q != ',') {
-        rows_->has_label_lists |= count > 0;
-        break;
-      }
-      ++q;
+      start = stop + 1;
+      if (*stop == ',') continue;
+      rows_->has_label_lists |= count > 0;
+      rows_->spans[2 * row] = static_cast<uint32_t>(p - line.text);
+      rows_->spans[2 * row + 1] = static_cast<uint32_t>(stop - p);
+      p = stop;
+      return PM_OK;
     }
-    rows_->spans[2 * row] = static_cast<uint32_t>(p - line.text);
-    rows_->spans[2 * row + 1] = static_cast<uint32_t>(q - p);
-    p = q;
-    return PM_OK;
-  }
-
-  static bool starts_qid(const char* p, const char* text_end) {
-    return text_end - p > 4 && std::memcmp(p, "qid:", 4) == 0;
   }
 
   int32_t read_features(const Line& line, const char*& p, bool& sorted) {
@@ -97,32 +87,36 @@ class SvmlightParser {
     int64_t n = rows_->n_features;
     uint64_t index, last = 0;
     bool rises = true, any = false;
-    const char* q = p;
-    for (;;) {
-      while (is_blank(*q)) ++q;
-      if (*q == '\n' || *q == '#') break;
-      const char* const start = q;
-      if (!read_whole(q, line.end, index)) {
-        if (starts_qid(start, line.end) && !any) {
-          q = start + 4;
-          if (!read_whole(q, line.end, index) || !ends_item(*q))
-            return fail(rows_, line, start + 4, "expected a whole number after 'qid:'");
-          continue;
-        }
-        return fail(rows_, line, start, "expected an index, a whole number from 0 to 2^64 - 1, before ':'");
+    delimiters_.seek(p);
+    const char* start = p;
+    const char* q = delimiters_.next();
+    for (;; start = q + 1, q = delimiters_.next()) {
+      const char* const stop = q;
+      if (start == stop && *q != ':') {  // one blank after another
+        if (*q == '\n' || *q == '#') break;
+        continue;
       }
-      if (*q != ':') return fail(rows_, line, start, "expected 'index:value'");
-      if (n == rows_->max_features) return PM_FULL;
-      const char* const at = ++q;
-      float value;
-      if (!pm::read_float(q, line.end, value) || !ends_item(*q) || !std::isfinite(value))
-        return fail_number(rows_, line, at, "after %s", start, at);
-      rises &= !any || index > last;
-      any = true;
-      last = index;
-      ids[n] = pm::mix(index);
-      values[n] = value;
-      n += value != 0.0f;
+      if (!read_whole(start, stop, line.end, index)) {
+        if (*q != ':' || stop - start != 3 || std::memcmp(start, "qid", 3) != 0 || any)
+          return fail(rows_, line, start, "expected an index, a whole number from 0 to 2^64 - 1");
+        q = delimiters_.next();
+        if (!read_whole(stop + 1, q, line.end, index) || *q == ':')
+          return fail(rows_, line, stop + 1, "expected a whole number after 'qid:'");
+      } else {
+        if (*q != ':') return fail(rows_, line, start, "expected 'index:value'");
+        if (n == rows_->max_features) return PM_FULL;
+        q = delimiters_.next();
+        float value;
+        if (!pm::read_float(stop + 1, q, line.end, value) || *q == ':' || !std::isfinite(value))
+          return fail_number(rows_, line, stop + 1, "after %s", start, stop + 1);
+        rises &= !any || index > last;
+        any = true;
+        last = index;
+        ids[n] = pm::mix(index);
+        values[n] = value;
+        n += value != 0.0f;
+      }
+      if (*q == '\n' || *q == '#') break;
     }
     sorted = rises;
     rows_->n_features = n;
@@ -131,10 +125,11 @@ class SvmlightParser {
   }
 
   pm_text_rows* const rows_;
+  pm::Delimiters<'#'> delimiters_;
 };
 
 }  // namespace
 
 int32_t pm_parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows) {
-  return pm::parse_lines(text, size, options, rows, SvmlightParser(rows));
+  return pm::parse_lines(text, size, options, rows, SvmlightParser(rows, text + size));
 }

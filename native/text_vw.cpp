@@ -2,13 +2,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "delimiters.h"
 #include "hash.h"
 #include "ngrams.h"
 #include "text.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 namespace {
 
@@ -19,44 +16,33 @@ using pm::Line;
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-inline bool is_delimiter(char c) { return c == ' ' || c == '\n' || c == ':' || c == '|' || c == '\t' || c == '\r'; }
-
-// End of the name that begins at p, and its hash.
-inline const char* read_name(const char* p, const char* text_end, uint64_t seed, uint64_t& id) {
-  const char* q = p;
+// Hash of the name [p, end).
+inline uint64_t hash_name(const char* p, const char* end, const char* text_end, uint64_t seed) {
+  const size_t n = static_cast<size_t>(end - p);
 #if defined(__SSE2__)
-  if (text_end - p >= 16) {
-    const __m128i word = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-    const __m128i low = _mm_cmpeq_epi8(_mm_min_epu8(word, _mm_set1_epi8(' ')), word);
-    const __m128i mark = _mm_or_si128(_mm_cmpeq_epi8(word, _mm_set1_epi8(':')), _mm_cmpeq_epi8(word, _mm_set1_epi8('|')));
-    const unsigned found = static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(low, mark)));
-    const int n = found ? __builtin_ctz(found) : 16;
-    q += n;
-    if (n < 16 && is_delimiter(*q)) {
-      static const uint8_t kKeep[32] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
-      const __m128i keep = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kKeep + 16 - n));
-      const __m128i name = _mm_and_si128(word, keep);
-      id = pm::hash_end(static_cast<uint64_t>(_mm_cvtsi128_si64(name)),
-                        static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_unpackhi_epi64(name, name))),
-                        static_cast<uint64_t>(n), seed);
-      return q;
-    }
+  if (n <= 16 && text_end - p >= 16) {  // no branch on the length
+    alignas(16) static const uint8_t kKeep[32] = {255, 255, 255, 255, 255, 255, 255, 255,
+                                                  255, 255, 255, 255, 255, 255, 255, 255};
+    const __m128i keep = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kKeep + 16 - n));
+    const __m128i name = _mm_and_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)), keep);
+    return pm::hash_end(static_cast<uint64_t>(_mm_cvtsi128_si64(name)),
+                        static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_unpackhi_epi64(name, name))), n, seed);
   }
 #else
   static_cast<void>(text_end);
 #endif
-  while (!is_delimiter(*q)) ++q;
-  id = pm::hash_bytes(p, static_cast<size_t>(q - p), seed);
-  return q;
+  return pm::hash_bytes(p, n, seed);
 }
 
 class VwParser {
  public:
-  VwParser(const pm_text_options& options, pm_text_rows* rows) : options_(options), rows_(rows) {}
+  VwParser(const pm_text_options& options, pm_text_rows* rows, const char* text_end)
+      : options_(options), rows_(rows), delimiters_(text_end) {}
 
   int32_t operator()(const Line& line, const char*& p, bool&) {
     const int64_t row_start = rows_->n_features;
     int32_t status = read_label(line, p);
+    delimiters_.seek(p + 1);
     while (status == PM_OK && *p == '|') status = read_namespace(line, p);
     if (status != PM_OK) return status;
     if (!pm::merge_duplicates(rows_, row_start))
@@ -79,24 +65,22 @@ class VwParser {
       while (is_blank(*p)) ++p;
       if (*p == '|') break;
       if (*p == '\n') return pm::fail_plainly(rows_, line, p, "expected a '|' before the features, got the end of the line");
-      if (i < 3 && *p != '\'') {
-        const char* q = p;
-        if (pm::read_double(q, line.end, *numbers[i]) && is_blank(*q) && std::isfinite(*numbers[i])) {
-          if (i == 1 && *numbers[1] < 0) return fail(rows_, line, p, "expected an importance of 0 or more");
-          p = q;
-          (i == 1 ? rows_->has_weights : rows_->has_offsets) |= i > 0;
-          continue;
-        }
-        if (i < 3) *numbers[i] = i == 0 ? kMissing : i == 1 ? 1.0 : 0.0;
-      }
       const char* end = p;
       while (!is_blank(*end) && *end != '|' && *end != '\n') ++end;
       const char* next = end;
       while (is_blank(*next)) ++next;
       const bool is_tag = *next == '|' && (*p == '\'' || next == end);
-      if (!is_tag && i == 3)
-        return fail(rows_, line, p, "expected at most a label, an importance and a base before the first '|'");
-      if (!is_tag) return fail_number(rows_, line, p, roles[i]);
+      if (!is_tag) {
+        if (i == 3)
+          return fail(rows_, line, p, "expected at most a label, an importance and a base before the first '|'");
+        if (!pm::read_double(p, end, line.end, *numbers[i]) || !std::isfinite(*numbers[i]))
+          return fail_number(rows_, line, p, roles[i]);
+        if (i == 1 && *numbers[1] < 0) return fail(rows_, line, p, "expected an importance of 0 or more");
+        rows_->has_weights |= i == 1;
+        rows_->has_offsets |= i == 2;
+        p = end;
+        continue;
+      }
       p += *p == '\'';
       rows_->spans[2 * row] = static_cast<uint32_t>(p - line.text);
       rows_->spans[2 * row + 1] = static_cast<uint32_t>(end - p);
@@ -110,14 +94,15 @@ class VwParser {
   // From a bar to the next one or to the end of the line.
   int32_t read_namespace(const Line& line, const char*& p) {
     const char* const name = p + 1;
-    uint64_t seed;
-    const char* q = read_name(name, line.end, 0, seed);
+    const char* q = delimiters_.next();
+    const uint64_t seed = hash_name(name, q, line.end, 0);
     int64_t number;
     if (const int32_t status = number_of(seed, name, q, line, number); status != PM_OK) return status;
     double weight = 1.0;
     if (*q == ':') {
-      const char* const at = ++q;
-      if (!pm::read_double(q, line.end, weight) || !ends_item(*q) || !std::isfinite(weight))
+      const char* const at = q + 1;
+      q = delimiters_.next();
+      if (!pm::read_double(at, q, line.end, weight) || *q == ':' || !std::isfinite(weight))
         return fail_number(rows_, line, at, "after %s", p, at);
     }
     const int64_t first = rows_->n_features;
@@ -135,21 +120,21 @@ class VwParser {
     uint32_t* const starts = rows_->starts;
     int64_t n = rows_->n_features;
     const float plain = static_cast<float>(weight);
-    const char* q = p;
-    for (;;) {
-      while (is_blank(*q)) ++q;
-      if (*q == '\n' || *q == '|') break;
+    const char* q = p;  // a delimiter, always
+    while (*q != '\n' && *q != '|') {
+      const char* const name = q + 1;
+      q = delimiters_.next();
+      if (q == name && *q != ':') continue;  // one blank after another
       if (n == rows_->max_features) return PM_FULL;
-      const char* const name = q;
-      q = read_name(name, line.end, seed, ids[n]);
+      ids[n] = hash_name(name, q, line.end, seed);
       float value = plain;
       if (*q == ':') {
-        const char* const at = ++q;
-        if (at == name + 1) return fail(rows_, line, name, "expected a name before the ':'");
-        const bool read = pm::read_float(q, line.end, value);
+        const char* const at = q + 1;
+        if (q == name) return fail(rows_, line, name, "expected a name before the ':'");
+        q = delimiters_.next();
+        const bool read = pm::read_float(at, q, line.end, value);
         if (weight != 1.0) value = static_cast<float>(static_cast<double>(value) * weight);
-        if (!read || !ends_item(*q) || !std::isfinite(value))
-          return fail_number(rows_, line, at, "after %s", name, at);
+        if (!read || *q == ':' || !std::isfinite(value)) return fail_number(rows_, line, at, "after %s", name, at);
       }
       values[n] = value;
       starts[n] = static_cast<uint32_t>(name - line.text);
@@ -181,8 +166,6 @@ class VwParser {
                   : pm::fail_plainly(rows_, line, line.start, "the product of the values of an n-gram must fit 32 bits");
   }
 
-  static bool ends_item(char c) { return is_blank(c) || c == '\n' || c == '|'; }
-
   bool wants_grams(uint64_t seed) const {
     const uint64_t* const end = options_.gram_namespaces + options_.n_gram_namespaces;
     return options_.n_gram_namespaces == 0 || std::find(options_.gram_namespaces, end, seed) != end;
@@ -210,6 +193,7 @@ class VwParser {
 
   const pm_text_options& options_;
   pm_text_rows* const rows_;
+  pm::Delimiters<'|'> delimiters_;
 };
 
 }  // namespace
@@ -218,5 +202,5 @@ int32_t pm_parse_vw(const char* text, int64_t size, const pm_text_options* optio
   const bool grams_fit = options->ngrams <= 1 || (rows->grams && options->ngrams + options->skips <= 16);
   const int64_t slots = rows->n_namespace_slots;
   if (!grams_fit || options->skips < 0 || slots <= rows->max_namespaces || (slots & (slots - 1))) return PM_FULL;
-  return pm::parse_lines(text, size, options, rows, VwParser(*options, rows));
+  return pm::parse_lines(text, size, options, rows, VwParser(*options, rows, text + size));
 }

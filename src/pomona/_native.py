@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes as c
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-import os
 from pathlib import Path
 from typing import Any, Literal
 
@@ -217,7 +217,8 @@ class OnlineStruct(c.Structure):
         *[
             (name, c.c_int32)
             for name in (
-                "squares n_outputs stride real_bytes loss adaptive normalized invariant ftrl peer_order bounded reserved"
+                "squares n_outputs stride real_bytes loss adaptive normalized invariant ftrl"
+                " peer_order bounded reserved"
             ).split()
         ],
         *[(name, c.c_double) for name in "learning_rate l1 l2 quantile ftrl_beta".split()],

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pomona.errors import PomonaError
+from pomona.words import error_words
 
 
 @contextlib.contextmanager
@@ -68,7 +69,7 @@ def _reason(error: OSError, target: Path) -> str:
         return f"the folder {target.parent} does not exist"
     if isinstance(error, NotADirectoryError):
         return f"{target.parent} is not a folder"
-    return (error.strerror or str(error)).lower()
+    return error_words(error)
 
 
 def _sync_folder(folder: Path) -> None:

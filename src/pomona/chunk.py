@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -65,6 +65,45 @@ class Chunk:
             tags=None if self.tags is None else self.tags[start:stop],
             first_line=self.first_line + start if self.first_line else 0,
         )
+
+
+class RowChunk(Chunk):
+    """A chunk whose indices are rows in the tables of one learner: see ``Learner.prepare``."""
+
+    __slots__ = ()
+
+
+def concatenate(chunks: Sequence[Chunk]) -> Chunk:
+    """The examples of several chunks of one kind as one; names, tags and places in files are dropped."""
+    if len(chunks) == 1:
+        return replace(chunks[0], names=None, tags=None)
+
+    def nonzeros(array: NDArray[Any], chunk: Chunk) -> NDArray[Any]:
+        return array[int(chunk.indptr[0]) : int(chunk.indptr[-1])]
+
+    def joined(name: str, default: float | None, flat: bool = False) -> NDArray[Any] | None:
+        arrays = [getattr(chunk, name) for chunk in chunks]
+        if all(array is None for array in arrays):
+            return None
+        if default is not None:
+            pairs = zip(arrays, chunks, strict=True)
+            arrays = [np.full(len(chunk), default) if array is None else array for array, chunk in pairs]
+        if flat:
+            arrays = [nonzeros(array, chunk) for array, chunk in zip(arrays, chunks, strict=True)]
+        return np.concatenate(arrays)
+
+    lengths = np.concatenate([np.diff(chunk.indptr) for chunk in chunks])
+    indptr = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    return type(chunks[0])(
+        indptr,
+        np.concatenate([nonzeros(chunk.indices, chunk) for chunk in chunks]),
+        np.concatenate([nonzeros(chunk.values, chunk) for chunk in chunks]),
+        labels=joined("labels", None),
+        weights=joined("weights", 1.0),
+        fields=joined("fields", None, flat=True),
+        offsets=joined("offsets", 0.0),
+    )
 
 
 class Source(Protocol):

@@ -27,9 +27,17 @@ class Learner(Protocol):
     ``state()`` goes on exactly where the old one stopped.
     """
 
-    def learn(self, chunk: Chunk, labels: NDArray[np.float64], order: NDArray[np.int64] | None = None) -> NDArray[
-        np.float64
-    ]:
+    def prepare(self, chunk: Chunk) -> Chunk:
+        """The chunk in the learner's own terms, for use in ``learn`` now or in later passes; notes new features.
+
+        ``learn`` prepares what was not prepared. Training that keeps chunks (to shuffle them, to cache them) keeps
+        prepared ones.
+        """
+        ...
+
+    def learn(
+        self, chunk: Chunk, labels: NDArray[np.float64], order: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
         """Learn the examples one after the other (in ``order``, where given).
 
         Returns the raw prediction for each example made just before learning it (progressive validation), one

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,8 @@ class LearnOptions:
     #: Bytes the weight tables may take.
     memory: int = 1 << 30
     passes: int = 1
-    shuffle: bool = True
+    #: None: yes, unless VW or svmlight text is read in one pass (streams come in the order of time).
+    shuffle: bool | None = None
     #: Examples that are shuffled among themselves.
     shuffle_buffer: int = 1 << 16
     #: Share of examples held out for early stopping; 0: none.
@@ -75,4 +76,5 @@ class LearnOptions:
     patience: int = 3
     seed: int = 0
     task: str | None = None  # binary multiclass regression; None: found from the target
-    class_weight: dict[str, float] | None = field(default=None)
+    #: Factor for the weight of each class, or "balanced": inverse to its share of the first rows.
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None

@@ -23,6 +23,11 @@ def label_words(label: Any) -> str:
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
+def error_words(error: OSError) -> str:
+    """The system's reason, to stand after a colon."""
+    return error.strerror.lower() if error.strerror else str(error)
+
+
 def count_words(number: float) -> str:
     """``950``, ``12.3k``, ``4.5M``."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):

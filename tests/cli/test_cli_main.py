@@ -34,9 +34,7 @@ def test_starting_imports_nothing_heavy(arguments: list[str]) -> None:
     assert not modules_after(*arguments) & set(HEAVY)
 
 
-def test_version(
-    pomona: Callable[..., SimpleNamespace], pomona_process: Callable[..., SimpleNamespace]
-) -> None:
+def test_version(pomona: Callable[..., SimpleNamespace], pomona_process: Callable[..., SimpleNamespace]) -> None:
     assert pomona("--version").out == f"pomona {package.__version__}\n"
     assert pomona_process("--version").out == f"pomona {package.__version__}\n"
 
@@ -102,9 +100,7 @@ def test_failures_are_one_line(
     assert result.err == ("" if line is None else f"pomona train: {line}\n")
 
 
-def test_debug_shows_the_traceback(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def fail(_: object) -> int:
         raise OptionError("no column 'y'")
 

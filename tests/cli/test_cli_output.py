@@ -25,22 +25,22 @@ class Terminal(io.StringIO):
 
 def progress(examples: int, loss: float, **others: Any) -> Any:
     figures = {"pass_number": 1, "passes": 2, "loss_last": 0.0, "fraction": None, "held_out": None} | others
+    figures |= {"task": Task("binary", [-1.0, 1.0]), "sample": 500}
     return SimpleNamespace(examples=examples, loss=loss, seconds=examples / 1000, **figures)
 
 
 def test_lines_at_doubling_counts() -> None:
     stream = io.StringIO()
-    display = ProgressDisplay(stream)
+    display = ProgressDisplay(stream=stream)
     for examples in range(500, 8001, 500):
         # The first thousand examples lose 0.8 each, all others 0.4.
         loss = (0.8 * min(examples, 1000) + 0.4 * max(examples - 1000, 0)) / examples
-        display(
-            progress(examples, loss, fraction=examples / 16000, held_out=0.5 if examples > 3000 else None)
-        )
+        display(progress(examples, loss, fraction=examples / 32000, held_out=0.5 if examples > 3000 else None))
     display(progress(8500, 0.45))
     display.close()
     display.close()
     assert stream.getvalue().splitlines() == [
+        "task: binary, classes -1 and 1 (found from the first 500 rows; --task overrides)",
         HEADER,
         "       1,000          1k     0.80000   0.80000              1/2      31 s",
         "       2,000          1k     0.40000   0.60000              1/2      30 s",
@@ -52,7 +52,7 @@ def test_lines_at_doubling_counts() -> None:
 
 def test_a_terminal_gets_a_live_line() -> None:
     stream = Terminal()
-    display = ProgressDisplay(stream)
+    display = ProgressDisplay(stream=stream)
     display(progress(10, 0.7))
     display(progress(1000, 0.6))
     shown = stream.getvalue()
@@ -64,9 +64,7 @@ def test_a_terminal_gets_a_live_line() -> None:
 
 def chunk(labels: Any, weights: Any = None) -> Chunk:
     n = len(labels)
-    return Chunk(
-        np.zeros(n + 1, np.int64), np.empty(0, np.uint64), np.empty(0, np.float32), np.array(labels), weights
-    )
+    return Chunk(np.zeros(n + 1, np.int64), np.empty(0, np.uint64), np.empty(0, np.float32), np.array(labels), weights)
 
 
 def test_score_of_two_classes() -> None:
@@ -74,10 +72,8 @@ def test_score_of_two_classes() -> None:
     score.add(chunk(["yes", "no"]), np.array([0.8, 0.6]))
     score.add(chunk(["yes"], np.array([2.0])), np.array([0.5]))
     expected = -(np.log(0.8) + np.log(0.4) + 2 * np.log(0.5)) / 4
-    assert score.figures() == pytest.approx(
-        {"examples": 3, "labelled": 3, "log_loss": expected, "error": 0.75}
-    )
-    assert score.words() == f"3 labelled examples: error 75.00 %, log loss {expected:.5f}"
+    assert score.figures() == pytest.approx({"examples": 3, "labelled": 3, "log_loss": expected, "error": 0.75})
+    assert score.lines() == [f"3 labelled examples: error 75.00 %, log loss {expected:.5f}"]
 
 
 def test_score_of_many_classes_with_an_unknown_one() -> None:
@@ -89,10 +85,10 @@ def test_score_of_many_classes_with_an_unknown_one() -> None:
 
 def test_score_of_values_and_of_missing_labels() -> None:
     score = Score(Task("regression", []))
-    assert score.words() == ""
+    assert score.lines() == []
     score.add(chunk([np.nan, 3.0, 1.0]), np.array([7.0, 1.0, 1.0]))
     assert score.figures() == {"examples": 3, "labelled": 2, "squared_error": 2.0, "absolute_error": 1.0}
-    assert score.words() == "2 labelled examples: root mean squared error 1.41421, mean absolute error 1"
+    assert score.lines() == ["2 labelled examples: root mean squared error 1.41421, mean absolute error 1"]
 
 
 COLUMNS = {"label": ["a,b", "ü"], "p": np.array([0.1, 1e-9])}

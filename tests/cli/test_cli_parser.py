@@ -9,8 +9,11 @@ import pytest
 
 from pomona import words
 from pomona.cli import common, train
-from pomona.cli.parser import interactions, names, number, one_of, size, whole
+from pomona.cli.parser import interactions, joined, names, number, one_of, size, whole
+from pomona.encode.columns import NUMERIC_WORDS
+from pomona.online.parameters import LOSSES, UPDATES
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
+from pomona.source.open import FORMATS
 
 PRODUCTS = "linear, quadratic, cubic or fields with * between, such as age*sex"
 
@@ -24,6 +27,12 @@ def test_no_option_given_means_the_library_defaults() -> None:
     assert train.learn_options(args) == LearnOptions()
     assert train.encode_options(args) == EncodeOptions()
     assert common.read_options(args) == ReadOptions(ignore=[], categorical=[], text=[], ngram_namespaces=[])
+
+
+def test_the_choices_are_those_of_the_library() -> None:
+    assert set(common.FORMATS) == {form.name for form in FORMATS}
+    assert set(train.NUMERIC) == set(NUMERIC_WORDS)
+    assert (train.LOSSES, train.UPDATES) == (LOSSES[:-1], UPDATES)
 
 
 def test_every_option_of_learning_can_be_given() -> None:
@@ -82,6 +91,8 @@ def test_columns_and_products_of_columns() -> None:
         (size, "2gb", 2 << 30),
         (names, "a,b", ["a", "b"]),
         (one_of("x", "y"), "y", "y"),
+        (joined("hat", "raw"), "hat+raw", "hat+raw"),
+        (joined("hat", "raw"), "auto", "auto"),
         (interactions, "age*sex", "age*sex"),
         (interactions, "cubic", "cubic"),
     ],
@@ -110,8 +121,8 @@ def test_good_values(check: Callable[[str], object], text: str, value: object) -
         ("--task", "rank", "--task must be one of binary, multiclass, regression; got 'rank'"),
         ("--update", "adam", "--update must be one of adaptive, adagrad, sgd, ftrl; got 'adam'"),
         ("--learner", "tree", "--learner must be one of online; got 'tree'"),
-        ("--numeric", "log", "--numeric must be one of auto, hat, onehot, raw, standard; got 'log'"),
-        ("--format", "xls", "--format must be one of vw, svmlight, csv, tsv, parquet, arrow; got 'xls'"),
+        ("--numeric", "log", "--numeric must be auto, or some of hat, onehot, raw, standard with + between; got 'log'"),
+        ("--format", "xls", f"--format must be one of {', '.join(common.FORMATS)}; got 'xls'"),
         ("--on-error", "ask", "--on-error must be one of stop, skip; got 'ask'"),
         ("--ignore", ",", "--ignore must be a name, or names with commas between; got ','"),
         ("--interactions", "all", f"--interactions must be {PRODUCTS}; got 'all'"),

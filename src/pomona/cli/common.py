@@ -9,7 +9,7 @@ from typing import Any
 from pomona.cli.parser import Parser, names, one_of, whole
 from pomona.options import ReadOptions
 
-FORMATS = ("vw", "svmlight", "csv", "tsv", "parquet", "arrow")
+FORMATS = ("vw", "svmlight", "svmlight-multilabel", "csv", "tsv", "parquet", "arrow")
 
 
 def make_parser(command: str, usage: str, description: str, examples: str) -> Parser:
@@ -93,3 +93,11 @@ def note(*lines: str) -> None:
     """Tell the person at the terminal; results go to standard output, this does not."""
     for line in lines:
         print(line, file=sys.stderr, flush=True)
+
+
+def note_skipped(source: Any) -> None:
+    """Say how many malformed lines ``--on-error skip`` left out."""
+    count = getattr(source, "n_skipped", 0) or getattr(source, "skipped", 0)
+    if count:
+        first = getattr(source, "first_skipped", None)
+        note(f"skipped {count:,} malformed lines" + (f", the first: {first}" if first else ""))

@@ -48,9 +48,7 @@ def parser() -> Parser:
     result = common.make_parser("convert", "IN [IN ...] OUT [options]", DESCRIPTION, EXAMPLES)
     result.add_argument("paths", nargs="+", metavar="IN", help="files, quoted globs, folders, or - for stdin")
     # For the help alone: the last path is the output.
-    result.add_argument(
-        "output", nargs="?", metavar="OUT", help="file to write: .arrow, .parquet, .csv or .tsv"
-    )
+    result.add_argument("output", nargs="?", metavar="OUT", help="file to write: .arrow, .parquet, .csv or .tsv")
     result.add_argument_group("output").add_argument(
         "--output-format",
         type=one_of(*OUTPUT_FORMATS),
@@ -88,9 +86,7 @@ def run(args: argparse.Namespace) -> int:
     elif kind == "arrow":
         rows = _convert_text(source, output)
     else:
-        raise OptionError(
-            f"{source.name} holds sparse examples, which only an .arrow file can; got {output!r}"
-        )
+        raise OptionError(f"{source.name} holds sparse examples, which only an .arrow file can; got {output!r}")
     _report(args, paths, output, rows, time.perf_counter() - start)
     return 0
 

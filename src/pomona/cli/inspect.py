@@ -25,12 +25,8 @@ def parser() -> Parser:
     result = common.make_parser("inspect", "MODEL [--top N] [options]", DESCRIPTION, EXAMPLES)
     result.add_argument("model", metavar="MODEL", help="file written by pomona train")
     group = result.add_argument_group("report")
-    group.add_argument(
-        "--top", type=whole(0), default=20, metavar="N", help="how many features to show (default: 20)"
-    )
-    group.add_argument(
-        "--plot", metavar="FILE", help="draw them as bars to a .png, .svg or .pdf (needs matplotlib)"
-    )
+    group.add_argument("--top", type=whole(0), default=20, metavar="N", help="how many features to show (default: 20)")
+    group.add_argument("--plot", metavar="FILE", help="draw them as bars to a .png, .svg or .pdf (needs matplotlib)")
     group.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     group.add_argument("--help", "-h", action="help", help="show this")
     return result

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from pomona import __version__
 from pomona.cli.parser import USAGE_ERROR, unknown_word
 from pomona.errors import OptionError, PomonaError
+from pomona.words import error_words
 
 OK, FAILED, INTERRUPTED, TERMINATED = 0, 1, 130, 143
 
@@ -94,7 +95,7 @@ def _guarded(name: str, command: Any, arguments: list[str], debug: bool) -> int:
         _complain(name, str(error), debug)
     except OSError as error:
         _drop_output()
-        _complain(name, f"{error.filename}: {_words(error)}" if error.filename else _words(error), debug)
+        _complain(name, f"{error.filename}: {error_words(error)}" if error.filename else error_words(error), debug)
     except MemoryError:
         _complain(name, "out of memory: give a smaller --memory, or fewer --interactions", debug)
     return FAILED
@@ -106,10 +107,6 @@ def _drop_output() -> None:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _words(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
 
 
 def _complain(name: str, message: str, debug: bool) -> None:

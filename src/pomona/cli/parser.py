@@ -44,9 +44,7 @@ class Parser(argparse.ArgumentParser):
         parsed, unknown = self.parse_known_intermixed_args(arguments)
         if unknown:
             known = [name for action in self._actions for name in action.option_strings]
-            self.error(
-                unknown_word("option" if unknown[0].startswith("-") else "argument", unknown[0], known)
-            )
+            self.error(unknown_word("option" if unknown[0].startswith("-") else "argument", unknown[0], known))
         return parsed
 
 
@@ -121,11 +119,21 @@ def one_of(*words: str) -> Check:
     return check
 
 
+def joined(*words: str) -> Check:
+    """``auto``, or some of a few words with plus signs between them."""
+
+    def check(text: str) -> str:
+        parts = text.split("+")
+        if text == "auto" or (set(parts) <= set(words) and len(set(parts)) == len(parts)):
+            return text
+        _refuse(f"auto, or some of {', '.join(words)} with + between", repr(text))
+
+    return check
+
+
 def names(text: str) -> list[str]:
     """Names with commas between them."""
-    return [name for name in text.split(",") if name] or _refuse(
-        "a name, or names with commas between", repr(text)
-    )
+    return [name for name in text.split(",") if name] or _refuse("a name, or names with commas between", repr(text))
 
 
 def size(text: str) -> int:

@@ -39,9 +39,7 @@ def parser() -> Parser:
     """The options of the command."""
     result = common.make_parser("predict", "MODEL DATA [DATA ...] [-o FILE] [options]", DESCRIPTION, EXAMPLES)
     result.add_argument("model", metavar="MODEL", help="file written by pomona train")
-    result.add_argument(
-        "data", nargs="+", metavar="DATA", help="files, quoted globs, folders, or - for stdin"
-    )
+    result.add_argument("data", nargs="+", metavar="DATA", help="files, quoted globs, folders, or - for stdin")
     result.add_argument("-o", "--output", metavar="FILE", help="file for the predictions (default: stdout)")
     group = result.add_argument_group("predictions")
     group.add_argument(
@@ -80,19 +78,21 @@ def run(args: argparse.Namespace) -> int:
     model = load(args.model)
     if args.show in ("proba", "labels") and model.task.kind == "regression":
         raise OptionError(f"--{args.show} needs classes; {args.model} predicts numbers")
+    source = model.source(common.inputs(args.data), common.read_options(args))
     score = Score(model.task)
     start = time.perf_counter()
     with open_writer(kind, args.output) as writer:
-        for chunk in model.chunks(common.inputs(args.data), common.read_options(args)):
+        for chunk in source.chunks():
             raw = model.raw_predict(chunk)
             predicted = model.finish(raw)
             writer.write(columns(model, args.show, raw, predicted))
             score.add(chunk, predicted)
     if args.json:
         print(json.dumps({"path": args.output, **score.figures(), "seconds": time.perf_counter() - start}))
-    elif not args.quiet and (words := score.words()):
+    elif not args.quiet:
         sys.stdout.flush()
-        common.note(words)
+        common.note_skipped(getattr(source, "table", source))
+        common.note(*score.lines())
     return 0
 
 

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from pomona.words import count_words, time_words
+from pomona.words import count_words, task_words, time_words
 
 if TYPE_CHECKING:
     from pomona.model import Progress
@@ -20,9 +20,14 @@ class ProgressDisplay:
     """Called by training after each chunk; prints to standard error.
 
     ``last`` is the mean progressive loss since the line before, ``overall`` the mean since the beginning.
+
+    Parameters
+    ----------
+    wanted_task : the task that was asked for; None when it is found from the data, and so must be said.
     """
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, wanted_task: str | None = None, stream: TextIO | None = None) -> None:
+        self.wanted_task = wanted_task
         self.stream = sys.stderr if stream is None else stream
         self.live = self.stream.isatty()
         self.next_line = 1000
@@ -38,7 +43,7 @@ class ProgressDisplay:
             while self.next_line <= progress.examples:
                 self.next_line *= 2
         elif self.live and time.monotonic() - self.drawn > _REFRESH:
-            self._header()
+            self._header(progress)
             self.stream.write(f"\r{self._row(progress)}\033[K")
             self.stream.flush()
             self.drawn = time.monotonic()
@@ -53,14 +58,21 @@ class ProgressDisplay:
         if self.live:
             self.stream.write("\r\033[K")
 
-    def _header(self) -> None:
+    def _header(self, progress: Progress) -> None:
         if not self.header_shown:
-            self.stream.write(HEADER + "\n")
+            self.stream.write(f"{self._task(progress)}\n{HEADER}\n")
             self.header_shown = True
+
+    def _task(self, progress: Progress) -> str:
+        words = f"task: {task_words(progress.task.kind, progress.task.classes)}"
+        if self.wanted_task:
+            return words
+        rows = "row" if progress.sample == 1 else f"{progress.sample:,} rows"
+        return f"{words} (found from the first {rows}; --task overrides)"
 
     def _line(self, progress: Progress) -> None:
         self.clear()
-        self._header()
+        self._header(progress)
         self.stream.write(self._row(progress) + "\n")
         self.stream.flush()
         self.before = progress
@@ -86,9 +98,5 @@ class ProgressDisplay:
 
     @staticmethod
     def _left(progress: Progress) -> str:
-        if progress.fraction is None:
-            return ""
-        done = (progress.pass_number - 1 + progress.fraction) / progress.passes
-        if done <= 0.0:
-            return ""
-        return time_words(max(progress.seconds * (1.0 - done) / done, 0.0))
+        done = progress.fraction
+        return time_words(progress.seconds * (1.0 - done) / done) if done else ""

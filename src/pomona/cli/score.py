@@ -58,23 +58,19 @@ class Score:
         """The counts and, where there were labels, the means."""
         result: dict[str, Any] = {"examples": self.examples, "labelled": self.labelled}
         if self.weight > 0:
-            names = (
-                ("squared_error", "absolute_error")
-                if self.task.kind == "regression"
-                else ("log_loss", "error")
-            )
+            names = ("squared_error", "absolute_error") if self.task.kind == "regression" else ("log_loss", "error")
             result |= {names[0]: self.first / self.weight, names[1]: self.second / self.weight}
         return result
 
-    def words(self) -> str:
-        """One line, empty where there were no labels."""
+    def lines(self) -> list[str]:
+        """One line for people, none where there were no labels."""
         figures = self.figures()
         if self.weight <= 0:
-            return ""
+            return []
         labelled = f"{self.labelled:,} labelled examples"
         if self.task.kind == "regression":
-            return (
+            return [
                 f"{labelled}: root mean squared error {figures['squared_error'] ** 0.5:.6g},"
                 f" mean absolute error {figures['absolute_error']:.6g}"
-            )
-        return f"{labelled}: error {100 * figures['error']:.2f} %, log loss {figures['log_loss']:.5f}"
+            ]
+        return [f"{labelled}: error {100 * figures['error']:.2f} %, log loss {figures['log_loss']:.5f}"]

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pomona.atomic import check_writable
 from pomona.cli import common
-from pomona.cli.parser import Check, Parser, interactions, names, number, one_of, size, whole
+from pomona.cli.parser import Check, Parser, interactions, joined, names, number, one_of, size, whole
 from pomona.cli.progress import ProgressDisplay
+from pomona.errors import OptionError
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
+from pomona.words import byte_words, count_words, time_words
 
 if TYPE_CHECKING:
     from pomona.model import Model
 
 LOSSES = ("squared", "logistic", "hinge", "quantile", "poisson")
 UPDATES = ("adaptive", "adagrad", "sgd", "ftrl")
-NUMERIC = ("auto", "hat", "onehot", "raw", "standard")
+NUMERIC = ("hat", "onehot", "raw", "standard")
 LEARNERS = ("online",)
 
 DESCRIPTION = """\
@@ -39,9 +42,7 @@ EXAMPLES = """\
 def parser() -> Parser:
     """The options of the command."""
     result = common.make_parser("train", "DATA [DATA ...] [-o MODEL] [options]", DESCRIPTION, EXAMPLES)
-    result.add_argument(
-        "data", nargs="+", metavar="DATA", help="files, quoted globs, folders, or - for stdin"
-    )
+    result.add_argument("data", nargs="+", metavar="DATA", help="files, quoted globs, folders, or - for stdin")
     result.add_argument("-o", "--output", metavar="MODEL", help="file for the model; appears when complete")
     _add_task_options(result)
     _add_feature_options(result)
@@ -79,9 +80,7 @@ def _add_task_options(result: Parser) -> None:
     )
     _option(group, "loss", one_of(*LOSSES), "NAME", f"{', '.join(LOSSES)} (default: by task)")
     _option(group, "quantile", number(above=0, below=1), "Q", "level of the quantile loss")
-    _option(
-        group, "multiclass", one_of("softmax", "ovr"), "HOW", "softmax, or ovr: one class against the rest"
-    )
+    _option(group, "multiclass", one_of("softmax", "ovr"), "HOW", "softmax, or ovr: one class against the rest")
 
 
 def _add_feature_options(result: Parser) -> None:
@@ -95,11 +94,11 @@ def _add_feature_options(result: Parser) -> None:
         " (default: linear)",
     )
     _switch(group, "squares", "products include a feature with itself", "they do not")
-    _option(group, "numeric", one_of(*NUMERIC), "HOW", f"numeric columns as {', '.join(NUMERIC)}")
+    _option(group, "numeric", joined(*NUMERIC), "HOW", f"numeric columns as {', '.join(NUMERIC)}, or some with +")
     _option(group, "bins", whole(2, 65536), "N", "bins or knots of a numeric column, at most")
     _option(group, "sample-rows", whole(1), "N", "first rows, from which types and bins are found")
-    _option(group, "ngrams", whole(1, 16), "N", "sequences of up to N words as features")
-    _option(group, "skips", whole(0, 16), "N", "words that an n-gram may leave out")
+    _option(group, "ngrams", whole(1, 8), "N", "sequences of up to N words as features")
+    _option(group, "skips", whole(0, 8), "N", "words that an n-gram may leave out")
     group.add_argument(
         "--ngram-namespaces",
         type=names,
@@ -134,7 +133,13 @@ def _add_pass_options(result: Parser) -> None:
     _option(group, "passes", whole(1), "N", "times to go through the data")
     _option(group, "holdout", number(least=0, below=1), "SHARE", "examples kept aside for early stopping")
     _option(group, "patience", whole(1), "N", "passes without gain on them before stopping")
-    _switch(group, "shuffle", "shuffle examples in a buffer", "learn in the order of the data")
+    group.add_argument(
+        "--shuffle",
+        action="store_true",
+        default=LearnOptions().shuffle,
+        help="shuffle examples in a buffer (default: but for one pass over VW or svmlight text)",
+    )
+    group.add_argument("--no-shuffle", dest="shuffle", action="store_false", help="learn in the order of the data")
     _option(group, "shuffle-buffer", whole(1), "N", "examples in that buffer")
     _option(group, "seed", whole(0, 2**63 - 1), "N", "seed of the shuffling")
 
@@ -154,7 +159,10 @@ def encode_options(args: argparse.Namespace) -> EncodeOptions:
 
 def interrupted(args: argparse.Namespace) -> str:
     """What to say after Ctrl-C."""
-    return "stopped: nothing was saved" + (f", {args.output} is as it was" if args.output else "")
+    if not args.output:
+        return "stopped: nothing was saved"
+    now = "is as it was" if os.path.exists(args.output) else "does not exist"
+    return f"stopped: nothing was saved, {args.output} {now}"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -170,23 +178,39 @@ def run(args: argparse.Namespace) -> int:
 def train_and_save(args: argparse.Namespace) -> Model:
     """The model that the arguments ask for, with progress on standard error unless ``--quiet``."""
     from pomona.model import train
+    from pomona.source import open_source
 
     if args.output:
         check_writable(args.output)
-    display = None if args.quiet else ProgressDisplay()
+    read = common.read_options(args)
+    source: Any = open_source(common.inputs(args.data), read)
+    if hasattr(source, "batches") and args.target is None:
+        known = ", ".join(source.schema.names[:8]) + (", …" if len(source.schema.names) > 8 else "")
+        raise OptionError(f"{source.name} is a table: say which column to predict with --target, one of {known}")
+    display = None if args.quiet else ProgressDisplay(args.task)
     model = train(
-        common.inputs(args.data),
-        read=common.read_options(args),
+        source,
+        read=read,
         encode=encode_options(args),
         learn=learn_options(args),
         progress=display,
     )
     if display is not None:
         display.close()
+        common.note_skipped(source)
     if args.output:
         model.save(args.output)
     return model
 
 
 def _closing_lines(model: Model, output: str | None) -> list[str]:
-    return []
+    summary = model.summary
+    held_out = "" if summary["held_out"] is None else f", {summary['held_out']:.5f} held out"
+    rate = count_words(summary["examples"] / summary["seconds"])
+    lines = [
+        f"{summary['loss_name']} loss {summary['loss']:.5f} progressive{held_out};"
+        f" {summary['weights']:,} weights; {time_words(summary['seconds'])}, {rate} examples/s"
+    ]
+    if output is None:
+        return [*lines, "nothing was saved: give -o FILE to keep the model"]
+    return [*lines, f"saved {output} ({byte_words(os.path.getsize(output))})"]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pomona import _native
 from pomona.encode.bins import Floats, bin_names, edges, knots, number_name
 from pomona.errors import OptionError
+from pomona.source.table import numpy_of
 
 ColumnKind = Literal["number", "boolean", "date", "category", "text"]
 #: Words of ``EncodeOptions.numeric``, which may be joined by "+".
@@ -175,19 +176,6 @@ def _date_numbers(array: pa.Array, of: str) -> pa.Array:
 def plain_numbers(array: pa.Array, of: str = "") -> Floats:
     """The same as doubles, NaN where missing: for learning from a sample."""
     return numpy_of(numbers_of(array, of).cast(pa.float64(), safe=False))
-
-
-def numpy_of(array: pa.Array) -> NDArray[Any]:
-    """Numbers as a NumPy array, NaN where missing; pyarrow's own way would import pandas."""
-    if pa.types.is_boolean(array.type):
-        array = array.cast(pa.uint8())
-    if array.null_count:
-        array = pc.fill_null(array.cast(pa.float64(), safe=False), float("nan"))
-    dtype = array.type.to_pandas_dtype()
-    data = array.buffers()[1]
-    return (
-        np.frombuffer(data, dtype)[array.offset : array.offset + len(array)] if data else np.empty(0, dtype)
-    )
 
 
 def texts_of(array: pa.Array) -> pa.Array:

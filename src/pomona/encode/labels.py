@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pomona.encode.columns import is_string, numpy_of
+from pomona.encode.columns import is_string
 from pomona.errors import DataFormatError
+from pomona.source.table import numpy_of
 
 
 def labels_of(array: pa.Array, whole: bool) -> NDArray[Any]:

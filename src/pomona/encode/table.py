@@ -20,7 +20,7 @@ from pomona.encode.text import encode_text, gram_names
 from pomona.errors import DataFormatError, OptionError
 from pomona.learner import State
 from pomona.options import EncodeOptions, ReadOptions
-from pomona.source.table import TableSource, missing_column
+from pomona.source.table import TableSource, missing_column, numpy_of
 
 MAX_FIELDS = 1 << 16
 DEFAULT_READ, DEFAULT_ENCODE = ReadOptions(), EncodeOptions()
@@ -348,7 +348,7 @@ def _is_whole(target: pa.ChunkedArray, file: str, name: str) -> bool:
         )
     if not pa.types.is_floating(target.type):
         return False
-    values = col.numpy_of(_combined(target.drop_null()))
+    values = numpy_of(_combined(target.drop_null()))
     values = values[~np.isnan(values)]
     if not len(values):
         raise DataFormatError(

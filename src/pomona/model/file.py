@@ -23,6 +23,7 @@ import pomona
 from pomona.atomic import replacing
 from pomona.errors import ModelFileError
 from pomona.learner import State
+from pomona.words import error_words
 
 FORMAT = "pomona"
 VERSION = 1
@@ -92,7 +93,7 @@ def load(path: str | os.PathLike[str]) -> State:
             return _Reader(shown, file).state()
     except OSError as error:
         raise ModelFileError(
-            f"{shown}: cannot read the model: {(error.strerror or str(error)).lower()}"
+            f"{shown}: cannot read the model: {error_words(error)}"
         ) from error
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pomona import _native
-from pomona.chunk import Chunk
+from pomona.chunk import Chunk, RowChunk
 from pomona.errors import NumericError, OptionError
 from pomona.learner import State
 from pomona.online.names import FeatureNames
@@ -67,7 +67,7 @@ class OnlineLearner:
         self, chunk: Chunk, labels: NDArray[np.float64], order: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
         """Learn the examples in order; returns the raw prediction made before learning each."""
-        chunk = self._indexed(chunk, grow=True)
+        chunk = self._rows(chunk, grow=True)
         labels = np.ascontiguousarray(labels, np.float64)
         struct = self._struct(chunk, labels)
         predictions = self._room(len(chunk))
@@ -89,7 +89,7 @@ class OnlineLearner:
 
     def predict(self, chunk: Chunk) -> NDArray[np.float64]:
         """Raw predictions: margins or values (n,), or scores (n, classes)."""
-        chunk = self._indexed(chunk, grow=False)
+        chunk = self._rows(chunk, grow=False)
         struct = self._struct(chunk, None)
         predictions = self._room(len(chunk))
         if len(chunk):
@@ -115,6 +115,23 @@ class OnlineLearner:
         """Sum of the progressive losses and of the weights they count with."""
         return float(self._model.loss_sum), float(self._model.loss_weight)
 
+    def weights_of(self, table: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Weights of scaled features, (slots,) or (slots, outputs), and inverse scales, of one table."""
+        slots, K = self.tables.slots[table], self.parameters.n_outputs
+        if K == 1:
+            w, G, s = (slots[:, k].astype(np.float64) for k in (0, 1, 2))
+        else:
+            parts = (slots[:, 2 : 2 + K], slots[:, 2 + K : 2 + 2 * K], slots[:, 0])
+            w, G, s = (part.astype(np.float64) for part in parts)
+        if self.parameters.regularized:
+            waited = self._model.clock - self.tables.touched[table]
+            speed = np.where(G > 0, 1 / np.sqrt(np.where(G > 0, G, 1.0)), 0.0) if self.parameters.adaptive else 1.0
+            tau = speed * (waited if K == 1 else waited[:, None])
+            l1, l2 = self.parameters.l1, self.parameters.l2
+            size = np.abs(w) - l1 * tau if l2 == 0 else (np.abs(w) + l1 / l2) * np.exp(-l2 * tau) - l1 / l2
+            w = np.copysign(np.maximum(size, 0.0), w)
+        return w, s
+
     # ---- chunks ----
     def _make_room(
         self, chunk: Chunk, labels: NDArray[np.float64], e: int, predictions: NDArray[np.float64]
@@ -132,34 +149,46 @@ class OnlineLearner:
         self.tables.grow(self._model, int(rows.max()) + 1)
         return predictions
 
-    def _indexed(self, chunk: Chunk, grow: bool) -> Chunk:
-        """The chunk with rows of the exact tables in place of ids."""
-        if chunk.indices.dtype == np.uint32 or self.parameters.bits is not None:
-            if self.map is not None and chunk.indices.dtype == np.uint32:
-                raise OptionError("a model of named features cannot read an array of numbered columns")
+    def prepare(self, chunk: Chunk) -> RowChunk:
+        """Rows of the tables in place of ids; features never met before get a row and leave their name."""
+        return self._rows(chunk, grow=True)
+
+    def _rows(self, chunk: Chunk, grow: bool) -> RowChunk:
+        if isinstance(chunk, RowChunk):
+            return chunk
+        first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
+        indices, closed = chunk.indices[first:last], chunk.indices.dtype == np.uint32
+        self._check_kind(closed)
+        if closed:
+            if grow and len(indices):
+                self.n_columns = max(self.n_columns, int(indices.max()) + 1)
+                self.names.note_columns(chunk, self.n_columns)
+        elif self.parameters.bits is not None:
             if grow:
                 self.names.note_hashed(chunk)
-                if chunk.indices.dtype == np.uint32 and len(chunk.indices):
-                    self.n_columns = max(self.n_columns, int(chunk.indices.max()) + 1)
-            return chunk
-        if self.n_columns:
-            raise OptionError("a model of numbered columns cannot read named features")
-        if self.map is None:
-            self.map = _native.IdMap(self.tables.row_limit)
-        first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
-        ids: NDArray[np.uint64] = chunk.indices[first:last]  # type: ignore[assignment]
-        if grow:
-            rows, fresh = self.map.insert(ids)
-            self.names.note_fresh(chunk, ids, fresh, first)
         else:
-            rows = self.map.find(ids)
-        return replace(
-            chunk,
-            indptr=chunk.indptr - first,
-            indices=rows,
-            values=chunk.values[first:last],
+            self.map = self.map or _native.IdMap(self.tables.row_limit)
+            if grow:
+                indices, fresh = self.map.insert(indices)  # type: ignore[arg-type]
+                self.names.note_fresh(chunk, fresh + first)
+            else:
+                indices = self.map.find(indices)  # type: ignore[arg-type]
+        return RowChunk(
+            chunk.indptr - first if first else chunk.indptr,
+            indices,
+            chunk.values[first:last],
+            labels=chunk.labels,
+            weights=chunk.weights,
             fields=None if chunk.fields is None else chunk.fields[first:last],
+            offsets=chunk.offsets,
         )
+
+    def _check_kind(self, closed: bool) -> None:
+        """Columns by number and features by name have nothing in common."""
+        if closed and self.names.named:
+            raise OptionError("the model knows features by name: it cannot read an array of numbered columns")
+        if not closed and self.n_columns:
+            raise OptionError("the model knows columns by number: it cannot read features by name")
 
     def _struct(self, chunk: Chunk, labels: NDArray[np.float64] | None) -> _native.ChunkStruct:
         products = self.parameters.products(self.fields)
@@ -174,7 +203,7 @@ class OnlineLearner:
             chunk.weights,
             chunk.offsets,
             chunk.fields,
-            column_fields=self.map is None,
+            column_fields=self.n_columns > 0,
         )
         needed = _native.online_scratch_bytes(self._model, struct) if len(chunk) else 0
         if needed > max(self.parameters.memory, 1 << 30):
@@ -198,6 +227,7 @@ class OnlineLearner:
             "running": {name: float(getattr(self._model, name)).hex() for name in _RUNNING},
             "fields": list(self.fields),
             "n_columns": self.n_columns,
+            "named": self.names.named,
             "hashed": self.tables.hashed,
             "mapped": self.map is not None,
             "sizes": [len(table) for table in self.tables.slots],
@@ -225,7 +255,7 @@ class OnlineLearner:
             number = float.fromhex(value)
             setattr(learner._model, name, int(number) if name == "features" else number)
         learner.n_columns = header["n_columns"]
-        learner.names = FeatureNames.from_arrays(learner.parameters.bits, arrays)
+        learner.names = FeatureNames.from_arrays(learner.parameters.bits, header["named"], arrays)
         tables = learner.tables
         tables.intercept[:] = arrays["intercept"]
         tables.hashed = list(header["hashed"])

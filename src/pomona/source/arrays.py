@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from pomona.chunk import Chunk
 from pomona.errors import DataFormatError
-from pomona.source.table import Place, Table
+from pomona.options import ReadOptions
+from pomona.source.table import FrameTable, Place, Table, one_line
 
 #: Rows of a chunk; it is a view, so the number only has to hide the cost of a call.
 CHUNK_ROWS = 1 << 14
@@ -158,3 +159,23 @@ class ArrayTable(Table):
             arrays = [pa.Array.from_buffers(kind, n, [None, pa.py_buffer(column)]) for column in block]
             self._done += block.shape[1]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema), Place(self.name, start + 1)
+
+
+def open_array(X: Any, options: ReadOptions | None = None) -> ArraySource | Table:
+    """A sparse matrix as chunks of its own columns; an array as a table, for an encoder."""
+    return ArraySource(X) if hasattr(X, "tocsr") else open_array_table(np.asarray(X))
+
+
+def open_array_table(X: NDArray[Any], names: Sequence[str] | None = None) -> Table:
+    """A two-dimensional array as a table; columns of objects get the types of their values."""
+    if X.dtype.kind in "iufb":
+        return ArrayTable(X, names)
+    _check_shape(X, None, None)
+    columns = feature_names(X, names) or [f"x{i}" for i in range(X.shape[1])]
+    arrays = []
+    for name, column in zip(columns, X.T, strict=True):
+        try:
+            arrays.append(pa.array(column.tolist()))
+        except pa.ArrowException as error:
+            raise DataFormatError(f"column {name!r} mixes types: {one_line(error)}") from error
+    return FrameTable(pa.table(arrays, columns), f"<{type(X).__name__}>")

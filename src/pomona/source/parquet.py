@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from pomona.chunk import Source
 from pomona.errors import DataFormatError
 from pomona.options import ReadOptions
 from pomona.source.table import Place, StreamTable, Table, one_line, os_error, schema_difference, slices
@@ -177,12 +178,21 @@ def ipc_batches(reader: Any, file: str) -> Iterator[tuple[float, pa.RecordBatch]
         ) from error
 
 
-def open_arrow(files: Sequence[str], options: ReadOptions) -> Table:
-    """Open Arrow IPC files, streams or Feather files; ``"-"`` is a stream on standard input."""
+def open_arrow(files: Sequence[str], options: ReadOptions) -> Table | Source:
+    """Open Arrow IPC files, streams or Feather files; ``"-"`` is a stream on standard input.
+
+    A file of chunks, as ``pomona convert`` writes it, gives a source of chunks.
+    """
+    from pomona.source.cache import CacheSource, is_cache
+
     if list(files) == ["-"]:
         try:
             reader = pa.ipc.open_stream(sys.stdin.buffer)
         except (pa.ArrowException, OSError) as error:
             raise DataFormatError("this is not an Arrow stream", file="<stdin>") from error
         return StreamTable(reader.schema, reader, "<stdin>")
+    if is_cache(open_ipc(files[0]).schema):
+        if len(files) > 1:
+            raise DataFormatError("files of chunks cannot be read together: give one of them", file=files[1])
+        return CacheSource(files[0])
     return ArrowTable(files)

@@ -7,9 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from pomona.errors import DataFormatError
+from pomona.options import ReadOptions
 
 #: Rows of a batch, at most: small enough to stay cheap, large enough to hide the cost of a call.
 BATCH_ROWS = 1 << 16
@@ -165,6 +169,19 @@ def slices(batch: pa.RecordBatch, rows: int = BATCH_ROWS) -> Iterator[pa.RecordB
         yield batch.slice(start, rows)
 
 
+def numpy_of(array: pa.Array) -> NDArray[Any]:
+    """Numbers as a NumPy array, NaN where missing; pyarrow's own way would import pandas."""
+    if pa.types.is_boolean(array.type):
+        array = array.cast(pa.uint8())
+    if array.null_count:
+        array = pc.fill_null(array.cast(pa.float64(), safe=False), float("nan"))
+    dtype = np.dtype(array.type.to_pandas_dtype())
+    data = array.buffers()[1]
+    if data is None or data.size == 0:
+        return np.empty(0, dtype)
+    return np.frombuffer(data, dtype, len(array), array.offset * dtype.itemsize)
+
+
 class FrameTable(Table):
     """A table in memory."""
 
@@ -241,7 +258,7 @@ def is_frame(data: Any) -> bool:
     )
 
 
-def open_frame(data: Any) -> Table:
+def open_frame(data: Any, options: ReadOptions | None = None) -> Table:
     """A source made of a pandas or polars frame, an Arrow table, batches, or any Arrow stream."""
     name = f"<{type(data).__name__}>"
     try:

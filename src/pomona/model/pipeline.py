@@ -1,0 +1,202 @@
+"""A model: the task, the encoder of a table where there is one, and the learner."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pomona.chunk import Chunk, Source
+from pomona.errors import ModelFileError, OptionError
+from pomona.learner import State
+from pomona.model import file
+from pomona.online.learner import OnlineLearner
+from pomona.online.terms import Terms
+from pomona.options import EncodeOptions, LearnOptions, ReadOptions
+from pomona.source import open_source
+from pomona.task import Task
+
+if TYPE_CHECKING:
+    from pomona.encode import TableEncoder
+
+DEFAULT_READ = ReadOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class TargetScale:
+    """Regression targets are learnt as ``(y - shift) / scale``: step sizes do not know the unit of the target."""
+
+    shift: float = 0.0
+    scale: float = 1.0
+
+    @classmethod
+    def fit(cls, labels: NDArray[np.float64], loss: str) -> TargetScale:
+        if loss not in ("squared", "quantile") or not len(labels):
+            return cls()
+        shift, scale = float(np.mean(labels)), float(np.std(labels))
+        return cls(shift, scale if np.isfinite(scale) and scale > 0 else 1.0)
+
+
+class Model:
+    """What training gives: predicts, explains itself, and goes to a file.
+
+    Parameters
+    ----------
+    task : what is predicted.
+    learner : what has learnt.
+    encoder : turns the columns of a table into features; None for data that comes as features.
+    target : scale of regression targets.
+    summary : how it was trained, as plain JSON values.
+    options : the options it was trained with, by group (read, encode, learn).
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        learner: OnlineLearner,
+        encoder: TableEncoder | None = None,
+        target: TargetScale | None = None,
+        summary: dict[str, Any] | None = None,
+        options: dict[str, dict[str, Any]] | None = None,
+    ) -> None:
+        self.task, self.learner, self.encoder = task, learner, encoder
+        self.target = target or TargetScale()
+        self.summary = summary or {}
+        self.options = options or {}
+
+    # ---- predicting ----
+    def predict(self, data: Any, read: ReadOptions = DEFAULT_READ) -> Iterator[NDArray[np.float64]]:
+        """Predictions chunk by chunk.
+
+        Probabilities of the second class (binary), of all classes (n, K) (multi-class), or values (regression).
+        """
+        for chunk in self.chunks(data, read):
+            yield self.finish(self.raw_predict(chunk))
+
+    def chunks(self, data: Any, read: ReadOptions = DEFAULT_READ) -> Iterator[Chunk]:
+        """New data as this model needs it; labels may be missing."""
+        return self.source(data, read).chunks()
+
+    def source(self, data: Any, read: ReadOptions = DEFAULT_READ) -> Source:
+        source: Any = open_source(data, self._reading(read)) if not hasattr(data, "chunks") else data
+        if hasattr(source, "batches"):
+            if self.encoder is None:
+                raise OptionError(f"the model was trained on sparse features; {source.name} is a table of columns")
+            from pomona.encode import EncodedSource  # needs pyarrow, which sparse text does not
+
+            source = EncodedSource(source, self.encoder, need_labels=False)
+        elif self.encoder is not None and not hasattr(source, "encoder"):
+            raise OptionError(f"the model was trained on a table of columns; {source.name} holds sparse features")
+        return source  # type: ignore[no-any-return]
+
+    def _reading(self, read: ReadOptions) -> ReadOptions:
+        """New data is read as the training data was, but for what belongs to the file itself."""
+        own = {name: getattr(read, name) for name in ("format", "header", "on_error", "threads")}
+        return ReadOptions(**{**self.options.get("read", {}), **own})
+
+    def raw_predict(self, chunk: Chunk) -> NDArray[np.float64]:
+        """Margins or scores as the learner computes them."""
+        return self.learner.predict(chunk)
+
+    def finish(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Raw predictions to probabilities or values."""
+        loss = self.learner.parameters.loss
+        if self.task.kind == "regression":
+            return np.exp(raw) if loss == "poisson" else raw * self.target.scale + self.target.shift
+        if loss == "softmax":
+            e = np.exp(raw - raw.max(axis=1, keepdims=True))
+            return np.asarray(e / e.sum(axis=1, keepdims=True))
+        p = np.clip((raw + 1) / 2, 0.0, 1.0) if loss == "squared" else 1 / (1 + np.exp(-raw))
+        if self.task.kind == "binary":
+            return p
+        total = p.sum(axis=1, keepdims=True)
+        return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / p.shape[1])
+
+    # ---- looking inside ----
+    def terms(self) -> Terms:
+        """Every weight, with the name of its feature on demand."""
+        return Terms.of(self.learner)
+
+    def changed_options(self) -> dict[str, Any]:
+        """The options that are not at their defaults."""
+        changed = {}
+        for group, kind in (("read", ReadOptions), ("encode", EncodeOptions), ("learn", LearnOptions)):
+            given = self.options.get(group, {})
+            for field in fields(kind):
+                default = list(field.default) if isinstance(field.default, tuple) else field.default
+                if field.name in given and given[field.name] != default:
+                    changed[field.name] = given[field.name]
+        return changed
+
+    def columns(self) -> dict[str, str]:
+        """Kind of each column of a table; empty for sparse features."""
+        return {} if self.encoder is None else {column.name: column.kind for column in self.encoder.columns}
+
+    def table(self) -> dict[str, Any]:
+        """How full the weight tables are."""
+        tables = self.learner.tables
+        used = sum(int(np.count_nonzero(slots.any(axis=1))) for slots in tables.slots)
+        return {
+            "hashed": any(tables.hashed),
+            "slots": sum(len(slots) for slots in tables.slots),
+            "used": used,
+            "bytes": tables.nbytes,
+        }
+
+    # ---- files ----
+    def state(self) -> State:
+        learner = self.learner.state()
+        header: dict[str, Any] = {
+            "learner": "online",
+            "task": self.task.header(),
+            "target": asdict(self.target),
+            "summary": self.summary,
+            "options": self.options,
+            "online": learner.header,
+        }
+        arrays = {f"online.{name}": array for name, array in learner.arrays.items()}
+        if self.encoder is not None:
+            encoder = self.encoder.state()
+            header["encoder"] = encoder.header
+            arrays |= {f"encoder.{name}": array for name, array in encoder.arrays.items()}
+        return State(header, arrays)
+
+    @classmethod
+    def from_state(cls, state: State) -> Model:
+        header = state.header
+
+        def part(name: str) -> State:
+            prefix = name + "."
+            arrays = {key[len(prefix) :]: a for key, a in state.arrays.items() if key.startswith(prefix)}
+            return State(header[name], arrays)
+
+        encoder = None
+        if "encoder" in header:
+            from pomona.encode import TableEncoder
+
+            encoder = TableEncoder.from_state(part("encoder"))
+        return cls(
+            Task.from_header(header["task"]),
+            OnlineLearner.from_state(part("online")),
+            encoder,
+            TargetScale(**header["target"]),
+            header["summary"],
+            header["options"],
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, which appears when it is complete."""
+        file.save(path, self.state())
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """Read a model file; nothing in it is executed."""
+    state = file.load(path)
+    try:
+        return Model.from_state(state)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise ModelFileError(f"{os.fspath(path)}: the parts of the model do not fit together ({error!r})") from error

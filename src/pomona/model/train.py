@@ -1,0 +1,346 @@
+"""Training: passes over a source, shuffling, hold-out, progress."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pomona.chunk import Chunk, Source, concatenate
+from pomona.errors import DataFormatError, OptionError
+from pomona.learner import State
+from pomona.model.keep import KeptChunks
+from pomona.model.pipeline import Model, TargetScale
+from pomona.online.learner import OnlineLearner
+from pomona.online.losses import losses
+from pomona.online.parameters import OnlineParameters, check
+from pomona.options import EncodeOptions, LearnOptions, ReadOptions
+from pomona.source import open_source
+from pomona.task import Task
+
+if TYPE_CHECKING:
+    from pomona.encode import TableEncoder
+
+DEFAULT_READ, DEFAULT_ENCODE, DEFAULT_LEARN = ReadOptions(), EncodeOptions(), LearnOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where training stands; losses are progressive (each example is predicted before it is learnt)."""
+
+    examples: int
+    features: int
+    pass_number: int
+    passes: int
+    loss_last: float
+    loss: float
+    seconds: float
+    #: Share of all passes that is done, where the size is known.
+    fraction: float | None
+    #: Mean loss on held-out examples in this pass.
+    held_out: float | None
+    #: What is learnt, and the number of first examples it was found from.
+    task: Task
+    sample: int
+
+
+ProgressCallback = Callable[[Progress], None]
+
+
+def train(
+    data: Any,
+    *,
+    read: ReadOptions = DEFAULT_READ,
+    encode: EncodeOptions = DEFAULT_ENCODE,
+    learn: LearnOptions = DEFAULT_LEARN,
+    progress: ProgressCallback | None = None,
+) -> Model:
+    """Learn a model from anything :func:`pomona.source.open_source` reads, in bounded memory.
+
+    Parameters
+    ----------
+    data : path, glob, list of paths, folder, ``"-"``, array, frame, or a Source.
+    read, encode, learn : what to read, how to encode columns, how to learn.
+    progress : called after each chunk.
+    """
+    check(learn)
+    start = time.perf_counter()
+    source: Any = data if hasattr(data, "chunks") or hasattr(data, "batches") else open_source(data, read)
+    encoder = None
+    if hasattr(source, "batches"):
+        from pomona.encode import EncodedSource, TableEncoder  # needs pyarrow, which sparse text does not
+
+        encoder = TableEncoder.fit(source, read, encode)
+        source = EncodedSource(source, encoder)
+    options = {name: asdict(group) for name, group in (("read", read), ("encode", encode), ("learn", learn))}
+    with ExitStack() as stack:
+        labels, chunks = _peek(source, encode.sample_rows)
+        model = _start(source, labels, encoder, learn, options)
+        trainer = Trainer(model, learn, labels, source, progress)
+        ready = map(trainer.ready, chunks)
+        if learn.passes == 1:
+            trainer.run(lambda: ready)
+        else:
+            kept = stack.enter_context(KeptChunks(ready, learn.memory))
+            trainer.run(kept.chunks)
+    model.summary = trainer.summary(source.name, time.perf_counter() - start)
+    return model
+
+
+def _peek(source: Source, rows: int) -> tuple[NDArray[Any], Iterator[Chunk]]:
+    """The labels of exactly the first ``rows`` examples, and all chunks from the beginning."""
+    chunks = source.chunks()
+    seen: list[Chunk] = []
+    n = 0
+    for chunk in chunks:
+        if chunk.labels is None:
+            raise DataFormatError("the data has no target: name the column to predict", file=chunk.file or source.name)
+        seen.append(chunk)
+        n += len(chunk)
+        if n >= rows:
+            break
+    if n == 0:
+        raise DataFormatError("the data has no examples", file=source.name)
+    labels = np.concatenate([chunk.labels for chunk in seen if chunk.labels is not None])[:rows]
+    return labels, itertools.chain(seen, chunks)
+
+
+def _start(
+    source: Source,
+    labels: NDArray[Any],
+    encoder: TableEncoder | None,
+    learn: LearnOptions,
+    options: dict[str, dict[str, Any]],
+) -> Model:
+    """An untrained model for the task that the first labels show."""
+    if labels.dtype.kind == "f":
+        labels = labels[~np.isnan(labels)]
+    task = Task.infer(labels, learn.task)
+    if task.kind != "regression" and len(task.classes) < 2:
+        raise DataFormatError(
+            f"the target has the single value {task.classes[0]!r} in the first {len(labels):,} rows: there is nothing"
+            " to tell apart; shuffle the data, or give the task regression",
+            file=source.name,
+        )
+    parameters = OnlineParameters.from_options(learn, task)
+    _check_fields(parameters, source, encoder)
+    target = TargetScale()
+    if task.kind == "regression":
+        target = TargetScale.fit(task.encode(labels, file=source.name), parameters.loss)
+    return Model(task, OnlineLearner(parameters, source.fields), encoder, target, options=options)
+
+
+def _check_fields(parameters: OnlineParameters, source: Source, encoder: TableEncoder | None) -> None:
+    """The columns of a table are known; namespaces of a text may still come."""
+    if encoder is None:
+        return
+    for term in parameters.interactions:
+        for name in term.split("*") if "*" in term else ():
+            if name not in source.fields:
+                known = ", ".join(source.fields[:8]) + (", …" if len(source.fields) > 8 else "")
+                raise OptionError(f"the interaction {term!r} names the column {name!r}, which is not among {known}")
+
+
+class Trainer:
+    """The loop over passes, buffers and chunks, and the figures it collects."""
+
+    def __init__(
+        self,
+        model: Model,
+        learn: LearnOptions,
+        first_labels: NDArray[Any],
+        source: Source,
+        progress: ProgressCallback | None = None,
+    ) -> None:
+        self.model, self.learn, self.source, self.progress = model, learn, source, progress
+        text = type(source).__name__ in ("VwSource", "SvmlightSource")
+        self.shuffle = learn.shuffle if learn.shuffle is not None else not text or learn.passes > 1
+        self.start = time.perf_counter()
+        self.passes_done = 0
+        self.held_out: float | None = None
+        self._seen = 0  # examples of this pass, held-out ones included
+        self._n_examples = source.n_examples
+        self._held = [0.0, 0.0]
+        self._best: tuple[float, State] | None = None
+        self._last = (0.0, 0.0)
+        loss, scale = model.learner.parameters.loss, model.target.scale
+        self._unit = scale**2 if loss == "squared" else scale if loss == "quantile" else 1.0
+        self._factors = class_factors(model.task, learn, first_labels)
+        self._sample = len(first_labels)
+
+    # ---- passes ----
+    def run(self, one_pass: Callable[[], Iterable[Chunk]]) -> None:
+        """All passes; stops early when the held-out loss stops falling."""
+        stale = 0
+        for number in range(self.learn.passes):
+            self._seen, self._held = 0, [0.0, 0.0]
+            rng = np.random.default_rng([self.learn.seed, number])
+            for buffer in self._buffers(one_pass()):
+                self._learn(buffer, rng)
+                self._report(number)
+            self.model.learner.end_pass()
+            self.passes_done, self._n_examples = number + 1, self._seen
+            if not self.learn.holdout:
+                continue
+            self.held_out = _mean((self._held[0], self._held[1]))
+            if self._best is None or self.held_out < self._best[0]:
+                self._best, stale = (self.held_out, self._copy()), 0
+            elif (stale := stale + 1) >= self.learn.patience:
+                break
+        if self._best is not None and stale:
+            self.held_out = self._best[0]
+            self.model.learner = OnlineLearner.from_state(self._best[1])
+
+    def _copy(self) -> State:
+        if self.learn.passes == 1:
+            return State({})
+        state = self.model.learner.state()
+        return State(state.header, {name: array.copy() for name, array in state.arrays.items()})
+
+    def _buffers(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+        """Chunks as they come or, for shuffling, buffers of a fixed number of examples whatever the chunks."""
+        if not self.shuffle:
+            yield from chunks
+            return
+        waiting: list[Chunk] = []
+        room = self.learn.shuffle_buffer
+        for chunk in chunks:
+            while len(chunk) >= room:
+                yield concatenate([*waiting, chunk.slice(0, room)])
+                chunk, waiting, room = chunk.slice(room, len(chunk)), [], self.learn.shuffle_buffer
+            if len(chunk):
+                waiting.append(chunk)
+                room -= len(chunk)
+        if waiting:
+            yield concatenate(waiting)
+
+    # ---- chunks ----
+    def ready(self, chunk: Chunk) -> Chunk:
+        """The chunk with labels as numbers, class weights applied, and features in the learner's own terms."""
+        if chunk.labels is None:
+            raise DataFormatError("the target is missing", file=chunk.file, line=chunk.first_line)
+        labels = self.model.task.encode(chunk.labels, file=chunk.file, first_line=chunk.first_line)
+        weights = chunk.weights
+        if self._factors is not None:
+            codes = (labels if self.model.task.kind == "multiclass" else (labels + 1) / 2).astype(np.int64)
+            factors = np.append(self._factors, 1.0)[np.minimum(codes, len(self._factors))]
+            weights = factors if weights is None else weights * factors
+        if self.model.task.kind == "regression":
+            self._check_counts(labels, chunk)
+            labels = (labels - self.model.target.shift) / self.model.target.scale
+        return self.model.learner.prepare(replace(chunk, labels=labels, weights=weights))
+
+    def _check_counts(self, labels: NDArray[np.float64], chunk: Chunk) -> None:
+        if self.model.learner.parameters.loss != "poisson" or not (labels < 0).any():
+            return
+        bad = int(np.argmax(labels < 0))
+        raise DataFormatError(
+            f"the poisson loss needs targets >= 0, got {labels[bad]:g}",
+            file=chunk.file,
+            line=chunk.first_line + bad if chunk.first_line else 0,
+        )
+
+    def _learn(self, chunk: Chunk, rng: np.random.Generator) -> None:
+        assert chunk.labels is not None
+        learner, n = self.model.learner, len(chunk)
+        order: NDArray[np.int64] | None = rng.permutation(n) if self.shuffle else None
+        if self.learn.holdout:
+            every = max(2, round(1 / self.learn.holdout))
+            held = (np.arange(self._seen, self._seen + n) % every) == every - 1
+            order = np.arange(n) if order is None else order
+            learner.learn(chunk, chunk.labels, order[~held[order]])
+            self._hold_out(chunk, np.flatnonzero(held))
+        else:
+            learner.learn(chunk, chunk.labels, order)
+        self._seen += n
+
+    def _hold_out(self, chunk: Chunk, rows: NDArray[np.int64]) -> None:
+        if not len(rows):
+            return
+        assert chunk.labels is not None
+        raw = self.model.learner.predict(take(chunk, rows))
+        weights = np.ones(len(rows)) if chunk.weights is None else chunk.weights[rows]
+        each = losses(self.model.learner.parameters, raw, chunk.labels[rows])
+        self._held[0] += float(weights @ each) * self._unit
+        self._held[1] += float(weights.sum())
+
+    # ---- figures ----
+    def _report(self, number: int) -> None:
+        if self.progress is None:
+            return
+        learner = self.model.learner
+        total, weight = learner.loss_sums
+        last = (total - self._last[0], weight - self._last[1])
+        self._last = (total, weight)
+        part = self.source.fraction_read() if number == 0 else self._seen / max(self._n_examples or 1, 1)
+        self.progress(
+            Progress(
+                examples=learner.examples,
+                features=learner.features,
+                pass_number=number + 1,
+                passes=self.learn.passes,
+                loss_last=_mean(last) * self._unit,
+                loss=_mean((total, weight)) * self._unit,
+                seconds=time.perf_counter() - self.start,
+                fraction=None if part is None else (number + part) / self.learn.passes,
+                held_out=_mean((self._held[0], self._held[1])) if self._held[1] else None,
+                task=self.model.task,
+                sample=self._sample,
+            )
+        )
+
+    def summary(self, name: str, seconds: float) -> dict[str, Any]:
+        """How training went, as plain JSON values."""
+        learner = self.model.learner
+        return {
+            "data": name,
+            "examples": learner.examples,
+            "features": learner.features,
+            "passes": self.passes_done,
+            "loss_name": learner.parameters.loss,
+            "loss": _mean(learner.loss_sums) * self._unit,
+            "held_out": self.held_out,
+            "weights": self.model.table()["used"],
+            "seconds": seconds,
+        }
+
+
+def class_factors(task: Task, learn: LearnOptions, first_labels: NDArray[Any]) -> NDArray[np.float64] | None:
+    """Factor for the weight of each class, by code; None when all are 1."""
+    wanted = learn.class_weight
+    if wanted is None or task.kind == "regression":
+        return None
+    if wanted == "balanced":
+        counts = np.array([np.count_nonzero(first_labels == label) for label in task.classes], np.float64)
+        return np.asarray(counts.sum() / (len(counts) * np.maximum(counts, 1.0)))
+    unknown = [label for label in wanted if label not in task.classes]
+    if unknown:
+        raise OptionError(f"class_weight names the class {unknown[0]!r}, but the classes are {task.classes}")
+    return np.array([float(wanted.get(label, 1.0)) for label in task.classes])
+
+
+def _mean(sums: tuple[float, float]) -> float:
+    return sums[0] / sums[1] if sums[1] > 0 else math.nan
+
+
+def take(chunk: Chunk, rows: NDArray[np.int64]) -> Chunk:
+    """Some examples of a chunk, copied."""
+    starts, stops = chunk.indptr[rows], chunk.indptr[rows + 1]
+    lengths = stops - starts
+    indptr = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    flat = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], lengths)
+    return type(chunk)(
+        indptr,
+        chunk.indices[flat],
+        chunk.values[flat],
+        fields=None if chunk.fields is None else chunk.fields[flat],
+        offsets=None if chunk.offsets is None else chunk.offsets[rows],
+    )

@@ -1,0 +1,363 @@
+"""Parsed chunks in an Arrow IPC file: read again without parsing, memory-mapped and without copying.
+
+A record batch is a chunk. Its features are one list column, so that other tools can read the file too; names
+of features that the file has not met before, and what else is not a column, stand in the batch's metadata.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+from numpy.typing import NDArray
+
+from pomona import _native
+from pomona.chunk import Chunk, Source
+from pomona.errors import DataFormatError
+from pomona.source.parquet import open_ipc
+from pomona.source.table import numpy_of, one_line
+
+#: Key of the schema's metadata that marks a file of chunks; its value is the version.
+MARK = b"pomona.chunks"
+VERSION = 1
+
+
+def is_cache(schema: pa.Schema) -> bool:
+    """Whether an Arrow file holds chunks, and not a table."""
+    return MARK in (schema.metadata or {})
+
+
+def _schema(chunk: Chunk) -> pa.Schema:
+    index = pa.uint64() if chunk.indices.dtype == np.uint64 else pa.uint32()
+    parts = [("index", index), ("value", pa.float32())]
+    parts += [("field", pa.uint16())] if chunk.fields is not None else []
+    columns = [
+        ("features", pa.large_list(pa.struct(parts))),
+        ("label", pa.float64()),
+        ("label_text", pa.string()),
+    ]
+    columns += [("weight", pa.float64()), ("offset", pa.float64()), ("tag", pa.string())]
+    return pa.schema(columns, {MARK: str(VERSION).encode()})
+
+
+def _wrap(array: NDArray[Any]) -> pa.Array:
+    kind = pa.from_numpy_dtype(array.dtype)
+    return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(np.ascontiguousarray(array))])
+
+
+def _labels(chunk: Chunk) -> tuple[pa.Array, pa.Array, str]:
+    """The columns of numbers and of strings, of which one is null, and the type to give back."""
+    n, labels = len(chunk), chunk.labels
+    if labels is None:
+        return pa.nulls(n, pa.float64()), pa.nulls(n, pa.string()), ""
+    if labels.dtype.kind in "iufb":
+        if labels.dtype.kind in "iu" and n and max(abs(int(labels.max())), abs(int(labels.min()))) > 1 << 53:
+            raise DataFormatError(
+                "a whole number as target must be below 2**53 to be cached", file=chunk.file
+            )
+        return _wrap(labels.astype(np.float64)), pa.nulls(n, pa.string()), labels.dtype.str
+    return pa.nulls(n, pa.float64()), pa.array(labels.tolist(), pa.string()), labels.dtype.str
+
+
+class _Writer:
+    """Writes chunks to a file that is removed again unless :meth:`finish` is reached."""
+
+    def __init__(self, source: Source, path: str, with_names: bool) -> None:
+        self._source, self._path, self._with_names = source, path, with_names
+        self._known = _native.IdMap()
+        self._n_fields = 0
+        self._sink: Any = None
+        self._writer: Any = None
+        self.schema: pa.Schema | None = None
+
+    def write(self, chunk: Chunk) -> None:
+        schema = _schema(chunk)
+        try:
+            if self._writer is None:
+                self._sink = pa.OSFile(self._path, "wb")
+                self._writer = pa.ipc.new_file(self._sink, schema)
+                self.schema = schema
+            if schema != self.schema:
+                raise DataFormatError(
+                    "all chunks of a source must have features of one kind", file=chunk.file
+                )
+            self._writer.write_batch(self._batch(chunk, schema), custom_metadata=self._metadata(chunk))
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def _batch(self, chunk: Chunk, schema: pa.Schema) -> pa.RecordBatch:
+        first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
+        parts: list[NDArray[Any]] = [chunk.indices[first:last], chunk.values[first:last]]
+        parts += [chunk.fields[first:last]] if chunk.fields is not None else []
+        kind = schema.field("features").type.value_type
+        flat = pa.StructArray.from_arrays([_wrap(part) for part in parts], fields=list(kind))
+        lists = pa.LargeListArray.from_arrays(_wrap(chunk.indptr - first), flat)
+        number, text, _ = _labels(chunk)
+
+        def optional(values: NDArray[Any] | None) -> pa.Array:
+            return pa.nulls(len(chunk), pa.float64()) if values is None else _wrap(values.astype(np.float64))
+
+        tags = (
+            pa.array(chunk.tags, pa.string()) if chunk.tags is not None else pa.nulls(len(chunk), pa.string())
+        )
+        columns = [lists, number, text, optional(chunk.weights), optional(chunk.offsets), tags]
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _metadata(self, chunk: Chunk) -> dict[str, bytes]:
+        about = {
+            "label": _labels(chunk)[2],
+            "weight": chunk.weights is not None,
+            "offset": chunk.offsets is not None,
+            "tag": chunk.tags is not None,
+            "line": chunk.first_line,
+            "file": chunk.file,
+            "fields": self._source.fields[self._n_fields :],
+        }
+        self._n_fields = len(self._source.fields)
+        found = {"pomona": json.dumps(about).encode()}
+        if self._with_names and chunk.names is not None:
+            first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
+            ids = np.ascontiguousarray(chunk.indices[first:last], np.uint64)
+            fresh = self._known.insert(ids)[1]
+            found["ids"] = ids[fresh].tobytes()
+            found["names"] = json.dumps(chunk.names(fresh + first)).encode()
+        return found
+
+    def finish(self) -> None:
+        if self._writer is None:
+            raise DataFormatError("there are no examples: nothing to write", file=self._source.name)
+        try:
+            self._writer.close()
+            self._sink.close()
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def discard(self) -> None:
+        """Close and remove what was written, whatever state it is in."""
+        for part in (self._writer, self._sink):
+            with contextlib.suppress(OSError, pa.ArrowException):
+                if part is not None:
+                    part.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path)
+
+    def _failure(self, error: OSError) -> OSError:
+        if "No space left" in str(error) or "too large" in str(error):
+            return OSError(
+                f"{self._path}: the disk is full: free some space or choose another place for the file"
+            )
+        return OSError(f"{self._path}: cannot be written: {one_line(error)}")
+
+
+def write_cache(
+    source: Source, path: str, with_names: bool = True, progress: Callable[[int], None] | None = None
+) -> int:
+    """Write all chunks of a source to a file, which appears under its name once it is complete.
+
+    Parameters
+    ----------
+    with_names : whether to keep the names of features.
+    progress : called with the number of examples written so far.
+
+    Returns
+    -------
+    int
+        Examples written.
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    temporary = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}.tmp")
+    writer, count = _Writer(source, temporary, with_names), 0
+    try:
+        for chunk in source.chunks():
+            writer.write(chunk)
+            count += len(chunk)
+            if progress is not None:
+                progress(count)
+        writer.finish()
+        os.replace(temporary, path)
+    except BaseException:
+        writer.discard()
+        raise
+    return count
+
+
+class CacheSource:
+    """Chunks read from a file that :func:`write_cache` wrote; their arrays are views of the file."""
+
+    reads_cheaply = True
+    rewinds = True
+
+    def __init__(self, path: str) -> None:
+        self.name = path
+        self.fields: list[str] = []
+        self._reader = open_ipc(path)
+        schema = self._reader.schema
+        if not is_cache(schema) or not isinstance(self._reader, pa.ipc.RecordBatchFileReader):
+            raise DataFormatError("this is not a file of chunks written by pomona", file=path)
+        if (found := schema.metadata[MARK]) != str(VERSION).encode():
+            raise DataFormatError(
+                f"the chunks have version {found.decode(errors='replace')}, but {VERSION} is needed:"
+                " write the file again",
+                file=path,
+            )
+        self._n_chunks = self._reader.num_record_batches
+        self._done = 0
+        self._older_names: tuple[int, dict[int, str]] = (0, {})
+        self.n_examples: int | None = sum(len(self._get(i)[0]) for i in range(self._n_chunks))
+
+    def _get(self, number: int) -> tuple[pa.RecordBatch, dict[str, bytes]]:
+        try:
+            batch, metadata = self._reader.get_batch_with_custom_metadata(number)
+            batch.validate()
+            found = {key.decode(): metadata[key] for key in metadata.keys()}
+            json.loads(found["pomona"])
+            return batch, found
+        except (pa.ArrowException, OSError, KeyError, ValueError, AttributeError) as error:
+            raise DataFormatError(
+                f"the file of chunks is damaged: {one_line(error)}; write it again", file=self.name
+            ) from error
+
+    def fraction_read(self) -> float | None:
+        return self._done / self._n_chunks if self._n_chunks else None
+
+    def chunks(self) -> Iterator[Chunk]:
+        fields: list[str] = []
+        for number in range(self._n_chunks):
+            self._done = number
+            batch, metadata = self._get(number)
+            about = json.loads(metadata["pomona"])
+            fields += about["fields"]
+            self.fields = max(self.fields, list(fields), key=len)
+            yield self._chunk(number, batch, about, "names" in metadata)
+        self._done = self._n_chunks
+
+    def _chunk(self, number: int, batch: pa.RecordBatch, about: dict[str, Any], named: bool) -> Chunk:
+        features = batch.column("features")
+        indptr: NDArray[np.int64] = numpy_of(features.offsets)
+        flat = features.values
+        parts = [numpy_of(flat.field(i)) for i in range(flat.type.num_fields)]
+        if len(indptr) and (indptr[0] < 0 or indptr[-1] > len(flat) or (np.diff(indptr) < 0).any()):
+            raise DataFormatError(
+                "the file of chunks is damaged: lists overlap; write it again", file=self.name
+            )
+        return Chunk(
+            indptr=indptr,
+            indices=parts[0],
+            values=parts[1],
+            fields=parts[2] if len(parts) > 2 else None,
+            labels=_labels_back(batch, about["label"]),
+            weights=numpy_of(batch.column("weight")) if about["weight"] else None,
+            offsets=numpy_of(batch.column("offset")) if about["offset"] else None,
+            tags=batch.column("tag").to_pylist() if about["tag"] else None,
+            names=self._lookup(number, parts[0]) if named else None,
+            first_line=about["line"],
+            file=about["file"],
+        )
+
+    def _lookup(self, number: int, indices: NDArray[Any]) -> Callable[[NDArray[np.int64]], list[str]]:
+        def names(positions: NDArray[np.int64]) -> list[str]:
+            ids = indices[positions].tolist()
+            here = self._names_of(number)
+            if not all(id_ in here for id_ in ids):  # met in an earlier chunk
+                here = self._names_before(number) | here
+            return [here[id_] for id_ in ids]
+
+        return names
+
+    def _names_of(self, number: int) -> dict[int, str]:
+        metadata = self._get(number)[1]
+        ids = np.frombuffer(metadata["ids"], np.uint64).tolist()
+        return dict(zip(ids, json.loads(metadata["names"]), strict=True))
+
+    def _names_before(self, number: int) -> dict[int, str]:
+        done, known = self._older_names
+        for earlier in range(done, number):
+            known |= self._names_of(earlier)
+        self._older_names = max(done, number), known
+        return known
+
+
+def _labels_back(batch: pa.RecordBatch, dtype: str) -> NDArray[Any] | None:
+    if not dtype:
+        return None
+    kind = np.dtype(dtype)
+    if kind.kind in "iufb":
+        return numpy_of(batch.column("label")).astype(kind, copy=False)
+    return np.array(batch.column("label_text").to_pylist(), kind)
+
+
+class CachingSource:
+    """A source whose first complete pass writes a cache that later passes read.
+
+    Parameters
+    ----------
+    directory : where to put the temporary file; by default where temporary files belong.
+
+    :meth:`close` removes the file, as does the end of the program.
+    """
+
+    reads_cheaply = True
+
+    def __init__(self, source: Source, directory: str | None = None) -> None:
+        self._source = source
+        self._folder = tempfile.mkdtemp(prefix="pomona-", dir=directory)
+        self._cache: CacheSource | None = None
+        self._current: Source = source
+        self._remove = weakref.finalize(self, shutil.rmtree, self._folder, True)
+
+    @property
+    def name(self) -> str:
+        return self._source.name
+
+    @property
+    def fields(self) -> list[str]:
+        return self._source.fields
+
+    @property
+    def n_examples(self) -> int | None:
+        return self._cache.n_examples if self._cache else self._source.n_examples
+
+    @property
+    def rewinds(self) -> bool:
+        return self._cache is not None or self._source.rewinds
+
+    def fraction_read(self) -> float | None:
+        return self._current.fraction_read()
+
+    def chunks(self) -> Iterator[Chunk]:
+        if self._cache is not None:
+            self._current = self._cache
+            yield from self._cache.chunks()
+            return
+        path = os.path.join(self._folder, "chunks.arrow")
+        writer = _Writer(self._source, path, with_names=False)
+        try:
+            for chunk in self._source.chunks():
+                writer.write(chunk)
+                yield chunk
+            writer.finish()
+            self._cache = CacheSource(path)
+        finally:
+            if self._cache is None:
+                writer.discard()
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        self._cache = None
+        self._current = self._source
+        self._remove()
+
+    def __enter__(self) -> CachingSource:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self.close()
