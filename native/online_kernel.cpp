@@ -91,9 +91,10 @@ int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int6
     if (!std::isfinite(raw)) return PM_NOT_FINITE;
     if (!learning) continue;
     m.features += static_cast<uint64_t>(machine.expanded());
-    m.loss_sum += h * loss_value(static_cast<Loss>(m.loss), p, y, m.quantile);
+    const Point point = at(static_cast<Loss>(m.loss), p, y, m.quantile);
+    m.loss_sum += h * value(point);
     m.loss_weight += h;
-    m.ftrl ? machine.update_ftrl(p, y, h) : machine.update(p, y, h);
+    m.ftrl ? machine.update_ftrl(point, h) : machine.update(point, h);
     see_label(m, y);
     m.examples += 1;
   }

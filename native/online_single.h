@@ -118,9 +118,9 @@ class Single {
   int64_t expanded() const { return n_; }
 
   // One gradient step from prediction p.
-  void update(double p, double y, double h) {
+  void update(const Point& at, double h) {
     now_ = m_.clock;
-    const double d = loss_derivative(static_cast<Loss>(m_.loss), p, y, m_.quantile);
+    const double d = derivative(at);
     const double g2 = h * d * d;
     const bool learns = g2 > 0;
     double n = 0, q = 0, u = 0;
@@ -129,15 +129,15 @@ class Single {
     const double m = mean_scale(m_), eta = step_size(m_);
     if (learns) {
       const double H = eta * h;
-      u = m_.invariant && q > 0 ? invariant_step(static_cast<Loss>(m_.loss), p, y, H, q * m, m_.quantile) : -d * H;
+      u = m_.invariant && q > 0 ? invariant_step(at, H, q * m) : -d * H;
       step(static_cast<Real>(u * m));
     }
     if (regularized_) m_.clock += h * clock_step(m_, eta, m);
     if (learns || rescaled_ || regularized_) scatter();
   }
 
-  void update_ftrl(double p, double y, double h) {
-    const double d = h * loss_derivative(static_cast<Loss>(m_.loss), p, y, m_.quantile);
+  void update_ftrl(const Point& at, double h) {
+    const double d = h * derivative(at);
     if (d == 0) return;
     const auto one = [&](S& slot, double g, bool penalized) {
       slot.s = 1;
@@ -155,7 +155,8 @@ class Single {
     const int64_t stop = c.indptr[e + 1];
     if (r.hashed) {
       const uint64_t mask = r.n_slots - 1;
-      for (int64_t k = c.indptr[e]; k < stop; ++k) __builtin_prefetch(slots + (hashed_key(c, k) & mask), 1);
+      each_hashed_key(c, c.indptr[e], stop - c.indptr[e],
+                      [&](int64_t, uint32_t key) { __builtin_prefetch(slots + (key & mask), 1); });
     } else {
       const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
       for (int64_t k = c.indptr[e]; k < stop; ++k) __builtin_prefetch(slots + rows[k], 1);
@@ -286,21 +287,35 @@ class Single {
     n_ = 0;
     if (m_.intercept) scatter_one(*static_cast<S*>(m_.intercept), nullptr);
     example_.each_run([&](const Run<Real>& run) {
-      double* const touched = regularized_ ? m_.regions[run.degree - 1].touched : nullptr;
+      const pm_region& r = m_.regions[run.degree - 1];
       S* const slots = region(run);
-      if (touched) {
-        for (int64_t j = 0; j < run.count; ++j) scatter_one(slots[place(run, j)], touched + place(run, j));
-      } else if (m_.regions[run.degree - 1].hashed) {
-        const uint64_t mask = m_.regions[run.degree - 1].n_slots - 1;
-        for (int64_t j = 0; j < run.count; ++j) scatter_one(slots[(run.base + run.keys[j]) & mask], nullptr);
+      if (regularized_) {
+        for (int64_t j = 0; j < run.count; ++j) scatter_one(slots[place(run, j)], r.touched + place(run, j));
+      } else if (r.hashed) {
+        const uint64_t mask = r.n_slots - 1;
+        scatter_at(run, slots, [&](int64_t j) { return (run.base + run.keys[j]) & mask; });
       } else if (contiguous(run)) {
-        S* const at = slots + run.base + run.keys[0];
-        for (int64_t j = 0; j < run.count; ++j) at[j].w = w_[n_ + j], at[j].G = G_[n_ + j];
-        n_ += run.count;
+        scatter_at(run, slots + run.base + run.keys[0], [](int64_t j) { return static_cast<uint64_t>(j); });
       } else {
-        for (int64_t j = 0; j < run.count; ++j) scatter_one(slots[run.base + run.keys[j]], nullptr);
+        scatter_at(run, slots, [&](int64_t j) { return run.base + run.keys[j]; });
       }
     });
+  }
+
+  template <class Place>
+  inline __attribute__((always_inline)) void scatter_at(const Run<Real>& run, S* slots, Place place) {
+    int64_t j = 0;
+    if constexpr (sizeof(Real) == 4) {
+      for (; j + 4 <= run.count; j += 4, n_ += 4) {
+        const Four w = load4(w_ + n_), G = load4(G_ + n_);
+        const Four low = PM_SHUFFLE(w, G, 0, 4, 1, 5), high = PM_SHUFFLE(w, G, 2, 6, 3, 7);
+        std::memcpy(&slots[place(j)].w, &low, 8);
+        std::memcpy(&slots[place(j + 1)].w, reinterpret_cast<const char*>(&low) + 8, 8);
+        std::memcpy(&slots[place(j + 2)].w, &high, 8);
+        std::memcpy(&slots[place(j + 3)].w, reinterpret_cast<const char*>(&high) + 8, 8);
+      }
+    }
+    for (; j < run.count; ++j) scatter_one(slots[place(j)], nullptr);
   }
 
   void scatter_one(S& slot, double* touched) {
