@@ -629,3 +629,14 @@ def text_rows(
     if status != OK:
         raise ValueError("string offsets must rise and stay inside the data")
     return rows, ids[: rows[-1]], values[: rows[-1]]
+
+
+# ---- fingerprints of examples ----
+_lib.pm_hash_rows.argtypes = [c.POINTER(ChunkStruct), c.c_void_p]
+
+
+def hash_rows(chunk: ChunkStruct) -> NDArray[np.uint64]:
+    """Hash of the features and the label of each example."""
+    hashes = np.empty(chunk.n, np.uint64)
+    _lib.pm_hash_rows(c.byref(chunk), pointer(hashes, np.uint64))
+    return hashes
