@@ -6,15 +6,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pomona.estimators.online import OnlineClassifier, OnlineRegressor
+    from pomona.estimators import OnlineClassifier, OnlineRegressor
     from pomona.model import Model, load
 
 __version__ = "0.1.0"
 
 #: Public name → module that defines it; imported on first use, so that ``import pomona`` stays light.
 _LAZY = {
-    "OnlineClassifier": "pomona.estimators.online",
-    "OnlineRegressor": "pomona.estimators.online",
+    "OnlineClassifier": "pomona.estimators",
+    "OnlineRegressor": "pomona.estimators",
     "Model": "pomona.model",
     "load": "pomona.model",
 }

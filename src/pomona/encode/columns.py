@@ -205,9 +205,9 @@ def counted(values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
     finite = np.isfinite(values)
     if weights is None:
         distinct, counts = np.unique(values[finite], return_counts=True)
-        return distinct, counts.astype(np.float64)
+        return distinct, np.asarray(counts, np.float64)
     distinct, places = np.unique(values[finite], return_inverse=True)
-    return distinct, np.bincount(places, weights[finite], len(distinct))
+    return distinct, np.asarray(np.bincount(places, weights[finite], len(distinct)), np.float64)
 
 
 def learn_numbers(
@@ -286,6 +286,8 @@ def fill_strings(entry: Any, array: pa.Array) -> None:
 
 def string_buffers(array: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Bytes and 64-bit offsets of an array of strings; a missing one is empty."""
+    if array.type in (pa.string_view(), pa.binary_view()):  # as levels of a polars category
+        array = array.cast(pa.large_string() if array.type == pa.string_view() else pa.large_binary())
     if array.null_count:
         array = pc.fill_null(array, b"" if pa.types.is_binary(array.type) else "")
     _, offsets, data = array.buffers()

@@ -1,1 +1,6 @@
+"""The scikit-learn face of pomona; the only place that imports scikit-learn."""
 
+from pomona.estimators.classifier import OnlineClassifier
+from pomona.estimators.regressor import OnlineRegressor
+
+__all__ = ["OnlineClassifier", "OnlineRegressor"]

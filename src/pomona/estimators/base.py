@@ -23,23 +23,25 @@ from pomona.estimators.linear import linear_weights
 from pomona.model import Model, Progress, load, train
 from pomona.model.inspect import top_features
 from pomona.model.memory import MemoryTrainer, collect, scale_targets
+from pomona.model.train import check_fields
 from pomona.online.learner import OnlineLearner
-from pomona.online.parameters import UPDATES, OnlineParameters, check
+from pomona.online.parameters import UPDATES, OnlineParameters, check, degree_of
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
 from pomona.source import open_source
 from pomona.source.files import is_path
 from pomona.source.table import is_frame
 from pomona.task import Task
 
-#: With passes="auto": as many passes as make so many examples, within the bounds.
+#: With passes="auto": as many passes as make so many examples, up to a limit by the degree of the features, for
+#: models with products of features begin to overfit sooner.
 AUTO_EXAMPLES = 2_000_000
-AUTO_PASSES = (2, 20)
+AUTO_PASSES = {1: 20, 2: 5, 3: 5}
 #: Files smaller than this are read once more to count their rows, which the number of passes depends on.
 COUNTED_BYTES = 1 << 26
 NO_OPTIONS: Mapping[str, Any] = {}
 
 
-class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
+class OnlineEstimator(BaseEstimator):
     """Base of the online estimators; not for direct use."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -67,8 +69,7 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
     _task: ClassVar[str]
 
     # ---- options ----
-    def _learn_options(self, examples: int | None, **changes: Any) -> LearnOptions:
-        passes = auto_passes(examples) if self.passes == "auto" else self.passes
+    def _learn_options(self, **changes: Any) -> LearnOptions:
         options = LearnOptions(
             loss=self.loss,
             update=self.update,
@@ -79,7 +80,7 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
             squares=bool(self.squares),
             bits=None if self.bits is None else int(self.bits),
             memory=int(self.memory),
-            passes=int(passes),
+            passes=1 if self.passes == "auto" else int(self.passes),
             shuffle=bool(self.shuffle),
             holdout=float(self.holdout),
             patience=int(self.patience),
@@ -133,7 +134,7 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         ``first`` starts anew, otherwise learning goes on; a ``stream`` is learnt in one pass.
         """
         start = time.perf_counter()
-        learn = self._learn_options(1, **({"passes": 1, "holdout": 0.0} if stream else {}))
+        learn = self._learn_options(**({"passes": 1, "holdout": 0.0} if stream else {}))
         if first:
             self.model_ = self._start(X, weights, task, learn, keep_constant=stream, read=read)
         model = self.model_
@@ -142,7 +143,7 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         if task.kind == "regression":
             examples = scale_targets(model, examples)
         if self.passes == "auto" and not stream:
-            learn = replace(learn, passes=auto_passes(len(examples)))
+            learn = replace(learn, passes=auto_passes(len(examples), model.learner.parameters.degree))
         trainer = MemoryTrainer(model, learn, examples, source, self._report)
         trainer.run_passes()
         self.n_iter_ = trainer.passes_done
@@ -174,8 +175,9 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
             )
         fields = list(names) if encoder is None else encoder.fields
         options = {name: asdict(group) for name, group in (("read", reading), ("encode", encode), ("learn", learn))}
-        learner = OnlineLearner(OnlineParameters.from_options(learn, task), fields)
-        return Model(task, learner, encoder, options=options)
+        parameters = OnlineParameters.from_options(learn, task)
+        check_fields(parameters, fields)
+        return Model(task, OnlineLearner(parameters, fields), encoder, options=options)
 
     def _names(self) -> list[str]:
         if hasattr(self, "feature_names_in_"):
@@ -230,10 +232,11 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         source: Any = open_source(data, options)
         columns: list[str] = list(source.schema.names) if hasattr(source, "batches") else []
         options = self._read_options(columns, target=target, **read)
-        rows = source.n_rows if hasattr(source, "batches") else source.n_examples
-        if rows is None and self.passes == "auto":
-            rows = _count(data, source, options)
-        learn = self._learn_options(rows, class_weight=getattr(self, "class_weight", None))
+        learn = self._learn_options(class_weight=getattr(self, "class_weight", None))
+        if self.passes == "auto":
+            rows = source.n_rows if hasattr(source, "batches") else source.n_examples
+            rows = _count(data, source, options) if rows is None else rows
+            learn = replace(learn, passes=auto_passes(rows, degree_of(learn.interactions)))
         model = train(source, read=options, encode=self._encode_options(), learn=learn, progress=self._report)
         self._adopt(model, [name for name in columns if name not in {target, options.weight, *options.ignore}])
         return self
@@ -297,7 +300,8 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         if input_features is not None and hasattr(self, "n_features_in_"):
             if list(input_features) != self._names():
                 raise ValueError("input_features is not equal to feature_names_in_")
-        return np.array(self.model_.learner.names.names, object)
+        names = self.model_.learner.names.names
+        return np.array([names[i] for i in range(len(names))], object)
 
     def top_terms(self, k: int = 20) -> list[dict[str, Any]]:
         """The ``k`` features, products included, that can move a prediction most: by ``|weight| * scale``.
@@ -331,8 +335,11 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         """Write the model to one file, which ``pomona predict``, :func:`pomona.load` and :meth:`load` read."""
         check_is_fitted(self, "model_")
         model: Model = self.model_
-        own = {"class": type(self).__name__, "feature_names": list(getattr(self, "feature_names_in_", []))}
-        own |= {"n_features": getattr(self, "n_features_in_", None), "parameters": _plain(self.get_params(deep=False))}
+        own: dict[str, Any] = {
+            "feature_names": list(getattr(self, "feature_names_in_", [])),
+            "n_features": getattr(self, "n_features_in_", None),
+            "parameters": _plain(self.get_params(deep=False)),
+        }
         model.options = {**model.options, "estimator": own}
         model.save(path)
 
@@ -354,12 +361,11 @@ class OnlineEstimator(BaseEstimator):  # type: ignore[misc]
         return estimator
 
 
-def auto_passes(examples: int | None) -> int:
+def auto_passes(examples: int | None, degree: int) -> int:
     """Passes that let small data converge, and large data be read not more often than needed."""
     if examples is None:
         return 1
-    low, high = AUTO_PASSES
-    return int(min(max(AUTO_EXAMPLES // max(examples, 1), low), high))
+    return max(1, min(AUTO_EXAMPLES // max(examples, 1), AUTO_PASSES[degree]))
 
 
 def _count(data: Any, source: Any, read: ReadOptions) -> int | None:

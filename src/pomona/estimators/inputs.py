@@ -9,17 +9,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_array, check_consistent_length, validate_data
+from sklearn.utils.validation import _check_y, check_array, check_consistent_length, validate_data
 
 from pomona.chunk import Chunk, Source
 from pomona.encode import EncodedSource, TableEncoder
 from pomona.encode.columns import kind_of
 from pomona.encode.labels import labels_of
-from pomona.encode.source import CHUNK_ROWS
 from pomona.errors import DataFormatError
 from pomona.source.arrays import ArraySource, ArrayTable, open_array_table
 from pomona.source.table import FrameTable, Table, is_frame, missing_column, open_frame
 
+#: Rows that are encoded at once, too few to be worth a thread that reads ahead.
+FEW_ROWS = 1 << 12
 #: A checked X: numbers, sparse numbers (CSR), or typed columns.
 Rows = Any
 
@@ -34,9 +35,7 @@ def checked(estimator: Any, X: Any, *, reset: bool) -> Rows:
         X = X.sparse.to_coo().tocsr()
     if is_frame(X) and not isinstance(X, Iterator):
         return whole_table(validate_data(estimator, X, reset=reset, skip_check_array=True))
-    return _numbers(
-        validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False)
-    )
+    return _numbers(validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False))
 
 
 def checked_pair(estimator: Any, X: Any, y: Any, *, reset: bool, numeric: bool) -> tuple[Rows, NDArray[Any]]:
@@ -44,7 +43,7 @@ def checked_pair(estimator: Any, X: Any, y: Any, *, reset: bool, numeric: bool) 
     if y is None:
         validate_data(estimator, X, y, reset=reset, skip_check_array=True)  # says that y is needed
     X = checked(estimator, X, reset=reset)
-    y = validate_data(estimator, y=y, reset=reset, y_numeric=numeric)
+    y = _check_y(y, y_numeric=numeric, estimator=estimator)
     check_consistent_length(X, y)
     return X, y
 
@@ -81,11 +80,11 @@ def _numbers(X: Any) -> Rows:
     """Arrays as numbers where they are, as typed columns where they are not."""
     if sparse.issparse(X):
         dtype = X.dtype if X.dtype.kind in "fiub" else np.float64
-        return check_array(X, accept_sparse="csr", dtype=dtype)
+        return check_array(X, accept_sparse="csr", dtype=dtype, input_name="X")
     if X.dtype.kind in "iufb":
-        return check_array(X, dtype=None, ensure_all_finite="allow-nan", allow_nd=False)
+        return check_array(X, dtype=None, ensure_all_finite="allow-nan", input_name="X")
     try:
-        return check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+        return check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
     except (TypeError, ValueError) as error:
         try:
             table = _columns_of_objects(X)
@@ -130,7 +129,8 @@ def table_of(X: Rows, names: Sequence[str]) -> Table:
 def source_of(X: Rows, names: Sequence[str], encoder: TableEncoder | None) -> Source:
     """Chunks of a checked X: of its columns as they are, or encoded."""
     if encoder is not None:
-        return EncodedSource(table_of(X, names), encoder, need_labels=False)
+        encoded: Any = EncodedSource(table_of(X, names), encoder, need_labels=False)
+        return encoded  # type: ignore[no-any-return]
     return ArraySource(_matrix(X), names=names)
 
 
@@ -144,10 +144,10 @@ def _matrix(X: Rows) -> Any:
 def chunks_of(X: Rows, names: Sequence[str], encoder: TableEncoder | None) -> Iterator[Chunk]:
     """The same chunks for predicting."""
     if encoder is not None and sparse.issparse(X):
-        for start in range(0, X.shape[0], CHUNK_ROWS):
-            yield from chunks_of(X[start : start + CHUNK_ROWS].toarray(), names, encoder)
-    elif encoder is not None and X.shape[0] <= CHUNK_ROWS:
-        for batch in table_of(X, names).batches():  # too few to be worth a thread that reads ahead
+        for start in range(0, X.shape[0], FEW_ROWS):
+            yield from chunks_of(X[start : start + FEW_ROWS].toarray(), names, encoder)
+    elif encoder is not None and X.shape[0] <= FEW_ROWS:
+        for batch in table_of(X, names).batches():
             yield encoder.encode(batch)
     else:
         yield from source_of(X, names, encoder).chunks()

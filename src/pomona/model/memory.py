@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pomona import _native
-from pomona.chunk import Chunk, RowChunk, Source, concatenate
+from pomona.chunk import Chunk, RowChunk, Source
 from pomona.model.pipeline import Model, TargetScale
 from pomona.model.train import ProgressCallback, Trainer
 from pomona.online.learner import OnlineLearner
@@ -31,6 +31,8 @@ Integers = NDArray[np.int64]
 MOST_COPIES = 1 << 17
 #: Examples learnt in one call; between calls Ctrl-C is heard.
 CALL_EXAMPLES = 1 << 18
+#: Rows renumbered at once, few enough to stay in a core's cache.
+RENUMBERED = 1 << 16
 NO_LABELS = np.empty(0)
 
 
@@ -114,25 +116,25 @@ def collect(
     """
     numbering = _Numbering(model.learner, model.encoder, shuffle)
     named_fields = any("*" in term for term in model.learner.parameters.interactions)
-    parts, hashes, done = [], [], 0
+    n = len(labels)
+    store, hashes, done = _Store(n), np.empty(n if shuffle else 0, np.uint64), 0
     for chunk in chunks:
+        rows = slice(done, done + len(chunk))
         if shuffle:
-            hashes.append(_fingerprints(chunk, labels[done : done + len(chunk)]))
+            hashes[rows] = _fingerprints(chunk, labels[rows])
         done += len(chunk)
-        prepared = numbering.prepare(chunk if named_fields else replace(chunk, fields=None))
-        parts.append(replace(prepared, names=None))
-    whole = concatenate(parts)
-    rows, copies = np.arange(done), np.ones(done, np.int64)
+        store.add(numbering.prepare(chunk if named_fields else replace(chunk, fields=None)))
+    learnt, copies = np.arange(n), np.ones(n, np.int64)
     if shuffle:
-        rows, totals = _distinct(np.concatenate(hashes), weights)
+        learnt, totals = _distinct(hashes, weights)
         copies, single = _copies(totals)
         weights = None
         if (single != 1.0).any():
-            weights = np.ones(done)
-            weights[rows] = single
-    whole = replace(whole, indices=numbering.final(whole.indices), labels=labels, weights=weights)
-    assert isinstance(whole, RowChunk)
-    return Examples(whole, rows, copies)
+            weights = np.ones(n)
+            weights[learnt] = single
+    whole = store.whole()
+    numbering.finish(whole.indices)
+    return Examples(replace(whole, labels=labels, weights=weights), learnt, copies)
 
 
 def scale_targets(model: Model, examples: Examples) -> Examples:
@@ -171,8 +173,50 @@ def _copies(totals: Floats) -> tuple[Integers, Floats]:
     totals = totals / min(1.0, float(totals.mean()))
     room = max(MOST_COPIES, 2 * len(totals)) - len(totals)
     unit = max(1.0, float(totals.sum()) / max(room, 1))
-    copies = np.ceil(totals / unit)
+    copies = np.maximum(np.ceil(totals / unit * (1 - 1e-9)), 1.0)  # a rounding error is not worth a copy
     return copies.astype(np.int64), totals / copies
+
+
+class _Store:
+    """Puts chunks one after the other, in arrays that are made once where the first chunk is typical."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._only: RowChunk | None = None
+        self._indptr = np.zeros(n + 1, np.int64)
+        self._rows = self._used = 0
+        self._arrays: list[NDArray[Any]] = []
+
+    def add(self, chunk: RowChunk) -> None:
+        if len(chunk) == self._n:
+            self._only = chunk
+            return
+        first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
+        parts: list[NDArray[Any]] = [chunk.indices, chunk.values, *([] if chunk.fields is None else [chunk.fields])]
+        stop = self._used + last - first
+        self._reserve(parts, stop, len(chunk))
+        for array, part in zip(self._arrays, parts, strict=True):
+            array[self._used : stop] = part[first:last]
+        self._indptr[self._rows + 1 : self._rows + len(chunk) + 1] = chunk.indptr[1:] + (self._used - first)
+        self._rows, self._used = self._rows + len(chunk), stop
+
+    def _reserve(self, parts: list[NDArray[Any]], stop: int, rows: int) -> None:
+        have = len(self._arrays[0]) if self._arrays else 0
+        if stop <= have:
+            return
+        # What is reserved and not used costs address space only, so the guess may be generous.
+        expected = int(1.1 * stop / (self._rows + rows) * self._n)
+        room = max(expected, stop, 3 * have // 2)
+        grown = [np.empty(room, part.dtype) for part in parts]
+        for new, old in zip(grown, self._arrays, strict=False):
+            new[: self._used] = old[: self._used]
+        self._arrays = grown
+
+    def whole(self) -> RowChunk:
+        if self._only is not None:
+            return self._only
+        indices, values, *fields = (array[: self._used] for array in self._arrays)
+        return RowChunk(self._indptr, indices, values, fields=fields[0] if fields else None)
 
 
 class _Numbering:
@@ -188,30 +232,41 @@ class _Numbering:
         self._names: list[str] = []
         if encoder is None or learner.parameters.bits is not None:
             return
-        self._map = _native.IdMap() if sort else None
-        ids = [part.ids for column in encoder.columns for part in column.parts]
-        known = [name for column in encoder.columns for part in column.parts for name in part.names]
-        if ids:
-            self._register(np.concatenate(ids), known)
+        parts = [part for column in encoder.columns for part in column.parts]
+        ids = np.concatenate([part.ids for part in parts]) if parts else np.empty(0, np.uint64)
+        self._names = [name for part in parts for name in part.names]
+        self._register(ids, self._names)
+        if sort:
+            self._map = _native.IdMap()
+            self._map.insert(ids)
+        self._known = len(ids)
 
     def prepare(self, chunk: Chunk) -> RowChunk:
+        """The chunk with rows in place of ids, which :meth:`finish` makes final."""
         if self._map is None:
             return self._learner.prepare(chunk)
         rows, fresh = self._map.insert(chunk.indices)  # type: ignore[arg-type]
-        self._names += chunk.names(fresh) if chunk.names is not None else [""] * len(fresh)
-        return RowChunk(chunk.indptr, rows, chunk.values, fields=chunk.fields, offsets=chunk.offsets)
+        found = chunk.names(fresh) if chunk.names is not None else [""] * len(fresh)
+        self._names += [found[i] for i in range(len(found))]
+        return RowChunk(chunk.indptr, rows, chunk.values, fields=chunk.fields)
 
-    def final(self, rows: NDArray[np.uint32] | NDArray[np.uint64]) -> NDArray[np.uint32] | NDArray[np.uint64]:
-        """Rows in the learner's tables."""
+    def finish(self, rows: NDArray[Any]) -> None:
+        """Make the rows of all chunks those of the learner's tables, in place."""
         if self._map is None:
-            return rows
+            return
         ids = self._map.ids()
-        order = np.argsort(ids)
+        order = np.concatenate([np.arange(self._known), self._known + np.argsort(ids[self._known :])])
         place = np.empty(len(ids), np.uint32)
         place[order] = self._register(ids[order], [self._names[i] for i in order])
-        return np.take(place, rows)
+        if np.array_equal(place, np.arange(len(ids))):
+            return
+        for start in range(0, len(rows), RENUMBERED):
+            part = rows[start : start + RENUMBERED]
+            part[:] = place[part]
 
     def _register(self, ids: NDArray[np.uint64], names: list[str]) -> NDArray[np.uint32]:
+        """Rows of the ids in the learner's tables, new ones in the order given."""
+
         def lookup(positions: Integers) -> list[str]:
             return [names[i] for i in positions]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -130,21 +130,20 @@ def _start(
             file=source.name,
         )
     parameters = OnlineParameters.from_options(learn, task)
-    _check_fields(parameters, source, encoder)
+    if encoder is not None:  # namespaces of a text may still come
+        check_fields(parameters, source.fields)
     target = TargetScale()
     if task.kind == "regression":
         target = TargetScale.fit(task.encode(labels, file=source.name), parameters.loss)
     return Model(task, OnlineLearner(parameters, source.fields), encoder, target, options=options)
 
 
-def _check_fields(parameters: OnlineParameters, source: Source, encoder: TableEncoder | None) -> None:
-    """The columns of a table are known; namespaces of a text may still come."""
-    if encoder is None:
-        return
+def check_fields(parameters: OnlineParameters, fields: Sequence[str]) -> None:
+    """Refuse an interaction that names a column which is not there."""
     for term in parameters.interactions:
         for name in term.split("*") if "*" in term else ():
-            if name not in source.fields:
-                known = ", ".join(source.fields[:8]) + (", …" if len(source.fields) > 8 else "")
+            if name not in fields:
+                known = ", ".join(fields[:8]) + (", …" if len(fields) > 8 else "")
                 raise OptionError(f"the interaction {term!r} names the column {name!r}, which is not among {known}")
 
 

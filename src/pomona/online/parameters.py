@@ -21,6 +21,13 @@ INTERACTIONS = ("linear", "quadratic", "cubic")
 ALL_FIELDS, NO_FIELD = -1, -2
 
 
+def degree_of(interactions: str | Sequence[str]) -> int:
+    """Largest number of factors in a feature."""
+    terms = (interactions,) if isinstance(interactions, str) else interactions
+    named = {"linear": 1, "quadratic": 2, "cubic": 3}
+    return max((named.get(term) or term.count("*") + 1 for term in terms), default=1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnlineParameters:
     """What fixes an online learner besides the data.
@@ -104,8 +111,7 @@ class OnlineParameters:
     @property
     def degree(self) -> int:
         """Largest number of factors in a feature."""
-        named = {"linear": 1, "quadratic": 2, "cubic": 3}
-        return max(named.get(term) or term.count("*") + 1 for term in self.interactions)
+        return degree_of(self.interactions)
 
     def products(self, fields: Sequence[str]) -> NDArray[np.int32]:
         """The fields to multiply, each set of fields in every order (see native/example.h)."""

@@ -1,0 +1,60 @@
+"""Examples in memory: fingerprints, equal rows counted together, copies of heavy rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.reference import rows as twin
+
+from pomona import _native
+from pomona.model.memory import MOST_COPIES, _copies, _distinct
+
+
+def hashes(indptr, indices, values, labels=None):
+    struct = _native.chunk_struct(indptr, indices, values, labels, None, None, None, False)
+    return _native.hash_rows(struct)
+
+
+@pytest.mark.parametrize("kind", [np.uint32, np.uint64])
+@pytest.mark.parametrize("labelled", [True, False])
+def test_fingerprints_equal_the_twin(kind, labelled):
+    rng = np.random.default_rng(0)
+    indptr = np.concatenate([[0], np.cumsum(rng.integers(0, 6, 50))])
+    indices = rng.integers(0, np.iinfo(kind).max, indptr[-1], dtype=kind)
+    values = rng.choice(np.array([0.0, -0.0, 1.0, -2.5, 1e-40, 3e38], np.float32), indptr[-1])
+    labels = rng.choice([0.0, -0.0, 1.0, 7.25], 50) if labelled else None
+    assert hashes(indptr, indices, values, labels).tolist() == twin.hash_rows(indptr, indices, values, labels)
+
+
+def test_fingerprints_do_not_depend_on_zeros_or_on_the_order_of_features():
+    indptr = np.array([0, 2, 5, 7])
+    indices = np.array([4, 9, 9, 4, 7, 4, 9], np.uint32)
+    values = np.array([1, 2, 2, 1, 0, 2, 1], np.float32)
+    first, second, swapped = hashes(indptr, indices, values).tolist()
+    assert first == second != swapped
+
+
+def test_equal_rows_are_counted_together_in_the_order_of_their_hashes():
+    rows, totals = _distinct(np.array([9, 3, 9, 3, 5], np.uint64), None)
+    assert rows.tolist() == [1, 4, 0]
+    assert totals.tolist() == [2, 1, 2]
+    _, totals = _distinct(np.array([9, 3, 9, 3, 5], np.uint64), np.array([1, 0.5, 2, 4, 8.0]))
+    assert totals.tolist() == [4.5, 8, 3]
+
+
+def test_heavy_rows_become_copies_and_light_ones_keep_their_share():
+    copies, single = _copies(np.array([1.0, 3.0, 2.5, 0.5]))
+    assert copies.tolist() == [1, 3, 3, 1]
+    assert (copies * single).tolist() == [1, 3, 2.5, 0.5]
+    copies, single = _copies(np.full(4, 0.25))  # weights that sum to 1
+    assert copies.tolist() == [1] * 4 and single.tolist() == [1.0] * 4
+
+
+@given(st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=30))
+def test_copies_are_bounded_and_keep_the_weights(totals):
+    given_ = np.array(totals)
+    copies, single = _copies(given_)
+    assert copies.min() >= 1 and copies.sum() <= MOST_COPIES
+    np.testing.assert_allclose(copies * single * min(1.0, given_.mean()), given_)
