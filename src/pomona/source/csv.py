@@ -135,9 +135,7 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
 
 def _sample_text(sample: bytes, file: str) -> str:
     if sample[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise DataFormatError(
-            "the file is UTF-16, but UTF-8 is expected: convert it, as with 'iconv'", file=file
-        )
+        raise DataFormatError("the file is UTF-16, but UTF-8 is expected: convert it, as with 'iconv'", file=file)
     if not sample.strip():
         raise DataFormatError("the file is empty: expected rows of a table", file=file)
     return sample[: 1 << 16].decode("utf-8-sig", errors="replace")
@@ -158,11 +156,7 @@ def find_dialect(sample: bytes, complete: bool, file: str, options: ReadOptions)
     except csv.Error:  # a NUL or a huge cell: judged by the real reader below
         rows = [line.rstrip("\r\n").split(delimiter) for line in lines[:1000]]
     header = has_header(rows) if options.header is None else options.header
-    names = (
-        [cell or f"x{i}" for i, cell in enumerate(rows[0])]
-        if header
-        else [f"x{i}" for i in range(len(rows[0]))]
-    )
+    names = [cell or f"x{i}" for i, cell in enumerate(rows[0])] if header else [f"x{i}" for i in range(len(rows[0]))]
     check_names(names, file)
     types = _find_types(sample, complete, delimiter, header, names, file)
     for name in (*options.categorical, *options.text):
@@ -245,9 +239,7 @@ class CsvTable(Table):
     def _open(self, file: str) -> _Input:
         if file != "-":
             return open_text(file)
-        return _Input(
-            io.BufferedReader(_Rejoined(self._stdin_head or b"", sys.stdin.buffer)), sys.stdin.buffer, None
-        )
+        return _Input(io.BufferedReader(_Rejoined(self._stdin_head or b"", sys.stdin.buffer)), sys.stdin.buffer, None)
 
     def select(self, types: Mapping[str, pa.DataType]) -> None:
         wanted = {name: types[name] for name in self._dialect.names if name in types}
@@ -328,9 +320,7 @@ class CsvTable(Table):
         found = re.match(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to (\S+): (.*)", text, re.S)
         if found:
             column, line = self._dialect.names[int(found[1])], int(found[2])
-            raise DataFormatError(
-                self._wrong_value(column, found[3], found[4]), file=file, line=line
-            ) from error
+            raise DataFormatError(self._wrong_value(column, found[3], found[4]), file=file, line=line) from error
         if "straddl" in text:
             raise DataFormatError(
                 f"a row is longer than {BLOCK_BYTES >> 20} MiB: look for a quote that is never closed",
@@ -342,9 +332,7 @@ class CsvTable(Table):
 
     def _broken(self, error: Exception, file: str) -> DataFormatError:
         if isinstance(error, EOFError | lzma.LZMAError | gzip.BadGzipFile) or "ompress" in str(error):
-            return DataFormatError(
-                f"the compressed file is damaged or cut short: {one_line(error)}", file=file
-            )
+            return DataFormatError(f"the compressed file is damaged or cut short: {one_line(error)}", file=file)
         if isinstance(error, OSError) and not isinstance(error, pa.ArrowInvalid):
             return os_error(error, file)
         return DataFormatError(f"cannot be read as CSV: {one_line(error)}", file=file)

@@ -151,9 +151,7 @@ def open_ipc(file: str) -> Any:
         return pa.ipc.open_file(mapped) if is_file else pa.ipc.open_stream(mapped)
     except (pa.ArrowException, OSError) as error:
         if is_file:
-            raise DataFormatError(
-                "the Arrow file is cut short or damaged: copy it again", file=file
-            ) from error
+            raise DataFormatError("the Arrow file is cut short or damaged: copy it again", file=file) from error
         raise DataFormatError(
             "this is not an Arrow file: it begins with neither ARROW1 nor a schema", file=file
         ) from error
@@ -173,9 +171,7 @@ def ipc_batches(reader: Any, file: str) -> Iterator[tuple[float, pa.RecordBatch]
                 batch.validate()
                 yield 0.0, batch
     except (pa.ArrowException, OSError) as error:
-        raise DataFormatError(
-            f"the Arrow file is damaged or cut short: {one_line(error)}", file=file
-        ) from error
+        raise DataFormatError(f"the Arrow file is damaged or cut short: {one_line(error)}", file=file) from error
 
 
 def open_arrow(files: Sequence[str], options: ReadOptions) -> Table | Source:

@@ -157,9 +157,7 @@ def missing_column(name: str, names: Sequence[str], role: str, file: str) -> Dat
     """The error for a column that is not there, with the names that come close."""
     close = difflib.get_close_matches(name, names, 3, 0.6) or [n for n in names if n.lower() == name.lower()]
     listed = list(names[:8]) + (["…"] if len(names) > 8 else [])
-    hint = (
-        f"did you mean {' or '.join(map(repr, close))}?" if close else f"its columns are {', '.join(listed)}"
-    )
+    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"its columns are {', '.join(listed)}"
     return DataFormatError(f"there is no column {name!r} for the {role}: {hint}", file=file)
 
 
@@ -264,9 +262,7 @@ def open_frame(data: Any, options: ReadOptions | None = None) -> Table:
     try:
         return _open_frame(data, name)
     except pa.ArrowException as error:
-        raise DataFormatError(
-            f"cannot be taken as a table of typed columns: {one_line(error)}", file=name
-        ) from error
+        raise DataFormatError(f"cannot be taken as a table of typed columns: {one_line(error)}", file=name) from error
 
 
 def _open_frame(data: Any, name: str) -> Table:

@@ -99,9 +99,7 @@ class VwParser:
             number = self._numbers.setdefault(name, len(self._numbers))
             if number == len(self.fields):
                 if number == _native.MAX_NAMESPACES:
-                    raise DataFormatError(
-                        f"expected at most {_native.MAX_NAMESPACES} namespaces in all", file=file
-                    )
+                    raise DataFormatError(f"expected at most {_native.MAX_NAMESPACES} namespaces in all", file=file)
                 self.fields.append(decode(name))
             numbers[i] = number
         return numbers
