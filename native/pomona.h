@@ -171,6 +171,12 @@ PM_API void pm_text_bounds(const char* text, int64_t size, int64_t* lines, int64
 PM_API int32_t pm_parse_vw(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);
 PM_API int32_t pm_parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);
 
+// Names of n features (without n-grams) as "namespace:name", one after the other: ends[i] is where the i-th ends in `out`.
+// Returns the bytes needed; nothing beyond `capacity` is written.
+PM_API int64_t pm_vw_names(const char* text, int64_t size, const uint32_t* starts, const uint16_t* fields,
+                           const uint32_t* namespace_spans, const int64_t* positions, int64_t n, char* out,
+                           int64_t capacity, int64_t* ends);
+
 // ---- columns of a table to features (encode.cpp) ----
 typedef enum {
   PM_COLUMN_RAW = 0,      // (x - points[0]) * points[1]
@@ -207,12 +213,12 @@ typedef struct {
   int32_t field;
 } pm_column;
 
-#define PM_ENCODE_BLOCK 256
+#define PM_ENCODE_SCRATCH 264
 
-// Slots a column takes in each row of the scratch part (rows: none).
+// Features a column may give in each row (rows: not counted).
 PM_API int32_t pm_column_width(int32_t kind);
 // CSR rows of n examples; zero values are left out. `capacity` counts entries of ids, values and fields: the widths
-// of all columns times n, plus the entries of the `rows` columns, plus PM_ENCODE_BLOCK times the widths as scratch.
+// of all columns times n, plus the entries of the `rows` columns, plus PM_ENCODE_SCRATCH times the widths.
 // PM_BAD_INPUT: bad[0] is the row and bad[1] the column with a value that is not finite or not in its dictionary.
 PM_API int32_t pm_encode(const pm_column* columns, int64_t n_columns, int64_t n, int64_t* indptr, uint64_t* ids,
                          float* values, uint16_t* fields, int64_t capacity, int64_t* bad);

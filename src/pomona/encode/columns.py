@@ -44,9 +44,7 @@ def numeric_words(option: str) -> list[str]:
     words = (AUTO_NUMERIC if option == "auto" else option).split("+")
     unknown = [word for word in words if word not in NUMERIC_WORDS]
     if unknown or len(set(words)) < len(words):
-        raise OptionError(
-            f"numeric must be auto, or some of {', '.join(NUMERIC_WORDS)} joined by '+'; got {option!r}"
-        )
+        raise OptionError(f"numeric must be auto, or some of {', '.join(NUMERIC_WORDS)} joined by '+'; got {option!r}")
     return words
 
 
@@ -116,6 +114,13 @@ def is_string(type_: pa.DataType) -> bool:
     )
 
 
+def without_views(array: pa.Array) -> pa.Array:
+    """Strings in one buffer: few functions of pyarrow, and none of the native core, take the other layout."""
+    if array.type == pa.string_view():
+        return array.cast(pa.large_string())
+    return array.cast(pa.large_binary()) if array.type == pa.binary_view() else array
+
+
 def kind_of(type_: pa.DataType) -> ColumnKind | None:
     """The kind that an Arrow type suggests; None for nested and other types that cannot be encoded."""
     if pa.types.is_dictionary(type_):
@@ -162,9 +167,7 @@ def _date_numbers(array: pa.Array, of: str) -> pa.Array:
     if of == "weekday":
         return pc.day_of_week(array)
     if of == "hour":
-        return (
-            pc.hour(array) if pa.types.is_timestamp(array.type) else pa.array(np.zeros(len(array), np.int64))
-        )
+        return pc.hour(array) if pa.types.is_timestamp(array.type) else pa.array(np.zeros(len(array), np.int64))
     if pa.types.is_date32(array.type):
         return array.cast(pa.int32())
     if pa.types.is_date64(array.type):
@@ -188,15 +191,9 @@ def texts_of(array: pa.Array) -> pa.Array:
         type_ = array.type
     if pa.types.is_null(type_):
         return array.cast(pa.string())
-    if type_ == pa.string_view():
-        return array.cast(pa.large_string())
-    if type_ == pa.binary_view():
-        return array.cast(pa.large_binary())
     if is_string(type_):
         return array
-    if pa.types.is_floating(
-        type_
-    ):  # whole numbers with gaps come as floats from pandas: 3.0 is the level "3"
+    if pa.types.is_floating(type_):  # whole numbers with gaps come as floats from pandas: 3.0 is the level "3"
         whole = numpy_of(array.drop_null())
         if np.all(np.isnan(whole) | (whole == np.floor(whole)) & (np.abs(whole) < 2.0**53)):
             array = pc.if_else(pc.is_nan(array), pa.scalar(None, type_), array).cast(pa.int64())

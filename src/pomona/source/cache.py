@@ -123,7 +123,8 @@ class _Writer:
             ids = np.ascontiguousarray(chunk.indices[first:last], np.uint64)
             fresh = self._known.insert(ids)[1]
             found["ids"] = ids[fresh].tobytes()
-            found["names"] = json.dumps(chunk.names(fresh + first)).encode()
+            names = chunk.names(fresh + first)
+            found["names"] = json.dumps([names[i] for i in range(len(names))]).encode()
         return found
 
     def finish(self) -> None:
@@ -209,6 +210,8 @@ class CacheSource:
     def _get(self, number: int) -> tuple[pa.RecordBatch, dict[str, bytes]]:
         try:
             batch, metadata = self._reader.get_batch_with_custom_metadata(number)
+            for name in ("label_text", "tag"):
+                batch.column(name).validate(full=True)
             batch.validate()
             found = {key.decode(): metadata[key] for key in metadata.keys()}
             json.loads(found["pomona"])
