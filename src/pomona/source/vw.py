@@ -122,8 +122,7 @@ def _name_lookup(text: bytes, rows: _native.TextRows) -> NameLookup:
     def names(positions: NDArray[np.int64]) -> list[str] | PackedNames:
         if grams is None:
             return PackedNames(*_native.vw_names(text, rows, np.ascontiguousarray(positions)))
-        words = np.zeros(len(positions), np.uint16) if grams is None else grams[positions]
-        places = zip(starts[positions].tolist(), fields[positions].tolist(), words.tolist(), strict=True)
+        places = zip(starts[positions].tolist(), fields[positions].tolist(), grams[positions].tolist(), strict=True)
         return [decode(prefixes[field] + _name(text, start, bits)) for start, field, bits in places]
 
     return names
