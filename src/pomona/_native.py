@@ -442,6 +442,8 @@ def parse_text(
     lines, features, bars = c.c_int64(), c.c_int64(), c.c_int64()
     _lib.pm_text_bounds(text, len(text), c.byref(lines), c.byref(features), c.byref(bars))
     n_rows, n_features = lines.value, features.value * gram_growth(ngrams, skips)
+    if n_features > MAX_TEXT:
+        return TextError(0, 0, "the lines here are too long for so many n-grams: ask for fewer of them")
     vw = form == "vw"
     n_namespaces = min(bars.value, MAX_NAMESPACES) if vw else 0
     arrays: dict[str, NDArray[Any]] = {
