@@ -30,10 +30,17 @@ inline uint64_t slots_needed(int degree, uint64_t rows) {
   return degree == 1 ? rows : degree == 2 ? pairs_below(rows) : triples_below(rows);
 }
 
-// The key that a feature has in a hashed region.
-inline uint32_t hashed_key(const pm_chunk& c, int64_t at) {
-  return c.wide ? static_cast<uint32_t>(static_cast<const uint64_t*>(c.indices)[at])
-                : static_cast<uint32_t>(mix(static_cast<const uint32_t*>(c.indices)[at]));
+// Calls visit(k, key) with the key that feature first + k has in a hashed region. (The test of `wide` stays outside of
+// the loop: inside, the compiler makes both kinds of keys for every feature.)
+template <class Visit>
+inline void each_hashed_key(const pm_chunk& c, int64_t first, int64_t n, Visit&& visit) {
+  if (c.wide) {
+    const uint64_t* const ids = static_cast<const uint64_t*>(c.indices) + first;
+    for (int64_t k = 0; k < n; ++k) visit(k, static_cast<uint32_t>(ids[k]));
+  } else {
+    const uint32_t* const columns = static_cast<const uint32_t*>(c.indices) + first;
+    for (int64_t k = 0; k < n; ++k) visit(k, static_cast<uint32_t>(mix(columns[k])));
+  }
 }
 
 template <class Real>
@@ -57,14 +64,25 @@ class Example {
     const int64_t first = c.indptr[e], stop = c.indptr[e + 1];
     n_ = stop - first;
     if (model_.regions[0].hashed) {
-      for (int64_t k = 0; k < n_; ++k) key_[k] = hashed_key(c, first + k);
+      each_hashed_key(c, first, n_, [&](int64_t k, uint32_t key) { key_[k] = key; });
       for (int64_t k = 0; k < n_; ++k) x_[k] = static_cast<Real>(c.values[first + k]);
       if (by_field_)
         for (int64_t k = 0; k < n_; ++k) field_[k] = field_of(c, first + k);
+      linear_ = {1, 0, key_, x_, n_, Real(1), false};
       return true;
     }
     const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
     const uint64_t room = model_.regions[0].n_slots;
+    if (sizeof(Real) == sizeof(float) && model_.n_products == 0) {  // nothing to copy
+      uint32_t top = 0;
+      bool neighbours = true;
+      for (int64_t k = first; k < stop; ++k) top = std::max(top, rows[k]);
+      for (int64_t k = first; k + 1 < stop; ++k) neighbours &= rows[k + 1] == rows[k] + 1;
+      if (top < room) {
+        linear_ = {1, 0, rows + first, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), neighbours};
+        return true;
+      }
+    }
     sorted_ = true;
     n_ = 0;
     for (int64_t k = first; k < stop; ++k) {
@@ -77,17 +95,18 @@ class Example {
       if (by_field_) field_[n_] = field_of(c, k);
       x_[n_++] = static_cast<Real>(c.values[k]);
     }
-    if (model_.n_products == 0) return true;
-    if (!sorted_) sort_by_row();
-    return prepare_products(grow);
+    if (model_.n_products) {
+      if (!sorted_) sort_by_row();
+      if (!prepare_products(grow)) return false;
+    }
+    linear_ = {1, 0, row_, x_, n_, Real(1), sorted_};
+    return true;
   }
-
-  int64_t size() const { return n_; }
 
   // Calls visit(run) for every run of the expansion.
   template <class Visit>
   void each_run(Visit&& visit) const {
-    visit(Run<Real>{1, 0, model_.regions[0].hashed ? key_ : row_, x_, n_, Real(1), sorted_});
+    visit(linear_);
     for (int64_t p = 0; p < model_.n_products; ++p) {
       const int32_t* const fields = model_.products + 3 * p;
       fields[2] == PM_NO_FIELD ? pair_runs(fields, visit) : triple_runs(fields, visit);
@@ -198,6 +217,7 @@ class Example {
   const pm_online& model_;
   int64_t n_ = 0;
   bool by_field_ = false, sorted_ = false;
+  Run<Real> linear_{};
   uint32_t *row_, *key_, *last_row_, *last_key_, *below_;
   uint16_t* field_;
   Real *x_, *last_x_;

@@ -57,7 +57,7 @@ class Multi {
   double loss(int64_t label) const {
     double total = 0;
     if (m_.loss != PM_SOFTMAX) {
-      for (int64_t k = 0; k < K_; ++k) total += loss_value(static_cast<Loss>(m_.loss), score(k), k == label ? 1 : -1, 0.5);
+      for (int64_t k = 0; k < K_; ++k) total += value(against(k, label));
       return total;
     }
     double top = score(0);
@@ -103,11 +103,16 @@ class Multi {
   }
 
  private:
+  // Class k against the rest.
+  Point against(int64_t k, int64_t label) const {
+    return at(static_cast<Loss>(m_.loss), score(k), k == label ? 1.0 : -1.0, 0.5);
+  }
+
   // u becomes the derivative of the loss for each class.
   void derivatives(int64_t label) {
     if (m_.loss != PM_SOFTMAX) {
       for (int64_t k = 0; k < K_; ++k)
-        u_[k] = static_cast<Real>(loss_derivative(static_cast<Loss>(m_.loss), score(k), k == label ? 1 : -1, 0.5));
+        u_[k] = static_cast<Real>(derivative(against(k, label)));
       return;
     }
     double top = score(0), total = 0;
@@ -125,7 +130,7 @@ class Multi {
     const double d = u_[k];
     if (!m_.invariant || !(q > 0)) return -d * H;
     if (m_.loss != PM_SOFTMAX)
-      return invariant_step(static_cast<Loss>(m_.loss), score(k), k == label ? 1 : -1, H, q, 0.5);
+      return invariant_step(against(k, label), H, q);
     return 0.5 * H * q < kSmallStep ? -d * H : d * std::expm1(-0.5 * H * q) / (0.5 * q);
   }
 

@@ -171,6 +171,12 @@ PM_API void pm_text_bounds(const char* text, int64_t size, int64_t* lines, int64
 PM_API int32_t pm_parse_vw(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);
 PM_API int32_t pm_parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);
 
+// Names of n features (without n-grams) as "namespace:name", one after the other: ends[i] is where the i-th ends in `out`.
+// Returns the bytes needed; nothing beyond `capacity` is written.
+PM_API int64_t pm_vw_names(const char* text, int64_t size, const uint32_t* starts, const uint16_t* fields,
+                           const uint32_t* namespace_spans, const int64_t* positions, int64_t n, char* out,
+                           int64_t capacity, int64_t* ends);
+
 // ---- columns of a table to features (encode.cpp) ----
 typedef enum {
   PM_COLUMN_RAW = 0,      // (x - points[0]) * points[1]

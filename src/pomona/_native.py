@@ -629,3 +629,34 @@ def text_rows(
     if status != OK:
         raise ValueError("string offsets must rise and stay inside the data")
     return rows, ids[: rows[-1]], values[: rows[-1]]
+
+
+_lib.pm_vw_names.restype = c.c_int64
+_lib.pm_vw_names.argtypes = [c.c_char_p, c.c_int64, *[c.c_void_p] * 4, c.c_int64, c.c_void_p, c.c_int64, c.c_void_p]
+
+
+def vw_names(
+    text: bytes, rows: TextRows, positions: NDArray[np.int64]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Names of features that are single words, packed, and where each ends."""
+    assert rows.starts is not None and rows.fields is not None and rows.namespaces is not None
+    if len(positions) and not (0 <= positions.min() and positions.max() < len(rows.starts)):
+        raise ValueError("positions must be those of features of the text")
+    packed = np.empty(32 * len(positions), np.uint8)
+    ends = np.empty(len(positions), np.int64)
+    while True:
+        size = _lib.pm_vw_names(
+            text,
+            len(text),
+            pointer(rows.starts, np.uint32),
+            pointer(rows.fields, np.uint16),
+            pointer(rows.namespaces, np.uint32),
+            pointer(positions, np.int64),
+            len(positions),
+            pointer(packed, np.uint8),
+            len(packed),
+            pointer(ends, np.int64),
+        )
+        if size <= len(packed):
+            return packed[:size].copy(), ends
+        packed = np.empty(size, np.uint8)

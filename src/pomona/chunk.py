@@ -9,8 +9,38 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+
+@dataclass(frozen=True, slots=True)
+class PackedNames:
+    """Many names in one array of UTF-8 bytes; name i ends at ``ends[i]``."""
+
+    text: NDArray[np.uint8]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def pack(cls, names: Sequence[str]) -> PackedNames:
+        encoded = [name.encode("utf-8", "backslashreplace") for name in names]
+        ends = np.cumsum([len(name) for name in encoded], dtype=np.int64)
+        return cls(np.frombuffer(b"".join(encoded), np.uint8), ends)
+
+    @classmethod
+    def join(cls, parts: Sequence[PackedNames]) -> PackedNames:
+        if not parts:
+            return cls(np.zeros(0, np.uint8), np.zeros(0, np.int64))
+        starts = np.cumsum([0] + [len(part.text) for part in parts[:-1]])
+        ends = [part.ends + start for part, start in zip(parts, starts.tolist(), strict=True)]
+        return cls(np.concatenate([part.text for part in parts]), np.concatenate(ends))
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, i: int) -> str:
+        start = int(self.ends[i - 1]) if i else 0
+        return self.text[start : int(self.ends[i])].tobytes().decode("utf-8", "backslashreplace")
+
+
 #: Names of the features at the given positions of ``Chunk.indices``.
-NameLookup = Callable[[NDArray[np.int64]], list[str]]
+NameLookup = Callable[[NDArray[np.int64]], "list[str] | PackedNames"]
 
 
 @dataclass(frozen=True, slots=True)

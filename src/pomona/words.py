@@ -36,6 +36,11 @@ def count_words(number: float) -> str:
     return f"{number:.0f}"
 
 
+def loss_words(loss: float) -> str:
+    """Five decimals, or four digits where the unit of the target makes the loss large."""
+    return f"{loss:.5f}" if abs(loss) < 1000 else f"{loss:.4g}"
+
+
 def byte_words(number: float) -> str:
     """``950 B``, ``12.3 kB``, ``4.5 MB``."""
     words = count_words(number)

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pomona.atomic import check_writable
@@ -34,6 +36,8 @@ CASES: list[tuple[str, str | bytes | None, tuple[str, ...], int, str]] = [
     ("a.csv", TABLE, (*TARGET, "--ignore", "gae"), 1,
      "a.csv: there is no column 'gae' for the option ignore: did you mean 'age'?"),
     ("a.csv", TABLE, (), 2, "a.csv is a table: say which column to predict with --target, one of age, sex, label"),
+    ("a.vw", "1 |x a\n-1 |x b\n", TARGET, 2,
+     "--target is for tables; a.vw holds sparse examples, labels included"),
     ("a.csv", TABLE, ("--target", "sex", "--task", "regression"), 2,
      "regression needs a numeric target; got text such as 'Female'"),
     ("one.vw", "1 |x a\n1 |x b\n", (), 1,
@@ -116,6 +120,10 @@ def test_no_permission_for_the_output(tmp_path: Path, monkeypatch: pytest.Monkey
             "the name of the output must end in .arrow, .parquet, .csv or .tsv; got 'b.xls': rename it or give"
             " --output-format",
         ),
+        (
+            ["convert", "a.vw", "/dev/null", "--output-format", "arrow"],
+            "the output must be a file that can be replaced; /dev/null is a device or a pipe",
+        ),
         (["convert", "a.vw", "b.csv"], "a.vw holds sparse examples, which only an .arrow file can; got 'b.csv'"),
         (["predict", "m", "a.csv", "--output-format", "parquet"], "--output-format parquet needs a file: give -o"),
         (["predict", "m", "a.csv", "--json"], "--json needs a file for the predictions: give -o"),
@@ -129,6 +137,23 @@ def test_options_that_do_not_fit(
     Path("a.vw").write_text("1 |x a\n")
     result = pomona(*arguments)
     assert (result.code, result.out, result.err) == (2, "", f"pomona {arguments[0]}: {message}\n")
+
+
+def test_products_of_namespaces_that_are_not_there(pomona: Pomona, tmp_path: Path) -> None:
+    path = tmp_path / "a.vw"
+    path.write_text("1 |x a |y b\n-1 |x b |y a\n" * 10)
+    result = pomona("train", path, "--interactions", "x*z", "--interactions", "x*y")
+    assert "warning: --interactions x*z made no products: there is no namespace 'z' in the data\n" in result.err
+    assert result.err.count("warning") == 1
+
+
+def test_a_column_that_the_format_cannot_hold(pomona: Pomona, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pq.write_table(pa.table({"x": [[1, 2], [3]]}), "a.parquet")
+    result = pomona("convert", "a.parquet", "a.csv")
+    assert result.code == 1
+    assert result.err.startswith("pomona convert: a.parquet: cannot be written as csv: ")
+    assert os.listdir() == ["a.parquet"]
 
 
 def test_skipped_lines_are_counted(pomona: Pomona, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import errno
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -32,6 +33,15 @@ def modules_after(*arguments: str) -> set[str]:
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["train", "--help"], ["predict", "--help"]])
 def test_starting_imports_nothing_heavy(arguments: list[str]) -> None:
     assert not modules_after(*arguments) & set(HEAVY)
+
+
+def test_training_on_text_imports_no_scikit_learn(tmp_path: Path) -> None:
+    path = tmp_path / "a.vw"
+    path.write_text("1 |x a\n-1 |x b\n" * 100)
+    heavy = modules_after("train", str(path), "-o", str(tmp_path / "m.pomona")) & set(HEAVY)
+    assert heavy == {"numpy"}
+    assert modules_after("predict", str(tmp_path / "m.pomona"), str(path)) & set(HEAVY) == {"numpy"}
+    assert modules_after("inspect", str(tmp_path / "m.pomona")) & set(HEAVY) == {"numpy"}
 
 
 def test_version(pomona: Callable[..., SimpleNamespace], pomona_process: Callable[..., SimpleNamespace]) -> None:

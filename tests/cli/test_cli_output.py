@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pomona.chunk import Chunk
+from pomona.cli.common import print_json
 from pomona.cli.output import open_writer
 from pomona.cli.progress import HEADER, ProgressDisplay
 from pomona.cli.score import Score
@@ -119,3 +120,8 @@ def test_an_error_leaves_no_file(tmp_path: Path, kind: str) -> None:
         writer.write(COLUMNS)
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
+
+
+def test_json_has_null_for_what_is_not_finite(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"loss": float("nan"), "all": [1, float("inf"), {"ü": (1.5,)}]})
+    assert capsys.readouterr().out == '{"loss": null, "all": [1, null, {"ü": [1.5]}]}\n'

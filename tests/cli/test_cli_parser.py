@@ -40,7 +40,7 @@ def test_every_option_of_learning_can_be_given() -> None:
         *"a.vw --loss hinge b.vw --task binary --update ftrl --no-normalized --no-invariant".split(),
         *"--learning-rate 0.1 --l1 1e-6 --l2 0.5 --bits 18 --memory 2G --passes 3 --holdout 0.1".split(),
         *"--patience 2 --no-shuffle --shuffle-buffer 10 --seed 7 --interactions quadratic".split(),
-        *"--no-squares --no-intercept --quantile 0.9 --multiclass ovr".split(),
+        *"--no-squares --no-intercept --class-weight balanced --quantile 0.9 --multiclass ovr".split(),
     )
     assert args.data == ["a.vw", "b.vw"]
     assert train.learn_options(args) == LearnOptions(
@@ -65,6 +65,7 @@ def test_every_option_of_learning_can_be_given() -> None:
         squares=False,
         quantile=0.9,
         multiclass="ovr",
+        class_weight="balanced",
     )
 
 
@@ -153,6 +154,8 @@ def test_bad_values(capsys: pytest.CaptureFixture[str], option: str, value: str,
         (words.count_words, 123_456_789, "123M"),
         (words.byte_words, 999, "999 B"),
         (words.byte_words, 4_500_000, "4.5 MB"),
+        (words.loss_words, 0.69315, "0.69315"),
+        (words.loss_words, 4103656902.27, "4.104e+09"),
         (words.time_words, 0.84, "0.8 s"),
         (words.time_words, 12.3, "12 s"),
         (words.time_words, 185, "3:05"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import sys
 from typing import Any
 
@@ -87,6 +89,19 @@ def read_options(args: argparse.Namespace) -> ReadOptions:
 def inputs(paths: list[str]) -> Any:
     """One path as itself, several as a list: what ``open_source`` takes."""
     return paths[0] if len(paths) == 1 else paths
+
+
+def print_json(figures: dict[str, Any]) -> None:
+    """Print one JSON object; what is not a finite number becomes null, which every reader understands."""
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {str(key): clean(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [clean(item) for item in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    print(json.dumps(clean(figures), ensure_ascii=False))
 
 
 def note(*lines: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from pomona.atomic import check_writable, replacing
 from pomona.cli import common
 from pomona.cli.parser import Parser, one_of
-from pomona.errors import OptionError
+from pomona.errors import DataFormatError, OptionError
 from pomona.words import byte_words, time_words
 
 if TYPE_CHECKING:
@@ -79,6 +78,8 @@ def run(args: argparse.Namespace) -> int:
             " rename it or give --output-format"
         )
     check_writable(output)
+    if os.path.exists(output) and not os.path.isfile(output):
+        raise OptionError(f"the output must be a file that can be replaced; {output} is a device or a pipe")
     start = time.perf_counter()
     source: Any = open_source(common.inputs(paths), common.read_options(args))
     if hasattr(source, "batches"):
@@ -98,11 +99,16 @@ def _convert_text(source: Any, output: str) -> int:
 
 
 def _convert_table(source: Any, kind: str, output: str) -> int:
+    import pyarrow as pa
+
     rows = 0
-    with replacing(output) as file, _writer(kind, file, source.schema) as writer:
-        for batch in source.batches():
-            writer.write_batch(batch)
-            rows += batch.num_rows
+    try:
+        with replacing(output) as file, _writer(kind, file, source.schema) as writer:
+            for batch in source.batches():
+                writer.write_batch(batch)
+                rows += batch.num_rows
+    except pa.ArrowException as error:
+        raise DataFormatError(f"cannot be written as {kind}: {error}", file=source.name) from error
     return rows
 
 
@@ -138,7 +144,7 @@ def _report(args: argparse.Namespace, paths: list[str], output: str, rows: int, 
             "bytes_written": written,
             "seconds": seconds,
         }
-        print(json.dumps(figures))
+        common.print_json(figures)
     elif not args.quiet:
         rate = f", {byte_words(read / seconds)}/s" if read else ""
         common.note(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,14 +76,14 @@ def run(args: argparse.Namespace) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     else:
         folder = Path(tempfile.mkdtemp(prefix="pomona-demo-"))
-    print(f"Making {args.examples:,} clicks and a quarter as many for testing in {folder} ...\n")
+    print(f"Making {args.examples:,} clicks to learn from, and a quarter as many to test, in\n{folder}\n")
     best = [
         write_clicks(folder / "train.vw", args.examples, 0),
         write_clicks(folder / "test.vw", args.examples // 4, 1),
     ]
     models: dict[str, Model] = {}
     scores: dict[str, Score] = {}
-    for name, options in (("linear", []), ("quadratic", ["--interactions", "quadratic", "--no-squares"])):
+    for name, options in (("linear", []), ("quadratic", ["--interactions", "quadratic"])):
         arguments = ["train.vw", *options, "-o", f"{name}.pomona"]
         print(f"$ pomona train {' '.join(arguments)}", flush=True)
         models[name] = _train(folder, arguments)
@@ -155,9 +157,12 @@ def _findings(model: Model) -> str:
 
 
 def _next_steps(folder: Path) -> str:
+    # After `make demo` the program is in an environment that the shell does not look into.
+    found = shutil.which("pomona") is not None
     return "\n".join(
         [
             "\nType next:",
+            *([] if found else [f"  export PATH={Path(sys.executable).parent}:$PATH"]),
             f"  cd {folder}",
             "  pomona inspect quadratic.pomona --top 20",
             "  pomona predict quadratic.pomona test.vw | head",

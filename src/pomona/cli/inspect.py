@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from pomona.cli import common
 from pomona.cli.parser import Parser, whole
@@ -47,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     if args.plot:
         plot(report, args.plot)
     if args.json:
-        print(json.dumps({"path": args.model, **report}, default=str))
+        common.print_json({"path": args.model, **report})
     else:
         print(as_text(report, args.model))
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -88,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
             writer.write(columns(model, args.show, raw, predicted))
             score.add(chunk, predicted)
     if args.json:
-        print(json.dumps({"path": args.output, **score.figures(), "seconds": time.perf_counter() - start}))
+        common.print_json({"path": args.output, **score.figures(), "seconds": time.perf_counter() - start})
     elif not args.quiet:
         sys.stdout.flush()
         common.note_skipped(getattr(source, "table", source))

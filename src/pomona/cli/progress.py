@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from pomona.words import count_words, task_words, time_words
+from pomona.words import count_words, loss_words, task_words, time_words
 
 if TYPE_CHECKING:
     from pomona.model import Progress
@@ -79,10 +79,10 @@ class ProgressDisplay:
 
     def _row(self, progress: Progress) -> str:
         rate = progress.examples / progress.seconds if progress.seconds > 0 else 0.0
-        held_out = "" if progress.held_out is None else f"{progress.held_out:.5f}"
+        held_out = "" if progress.held_out is None else loss_words(progress.held_out)
         return (
-            f"{progress.examples:>12,} {count_words(rate):>11} {self._since(progress):>11.5f}"
-            f" {progress.loss:>9.5f} {held_out:>9}"
+            f"{progress.examples:>12,} {count_words(rate):>11} {loss_words(self._since(progress)):>11}"
+            f" {loss_words(progress.loss):>9} {held_out:>9}"
             f" {f'{progress.pass_number}/{progress.passes}':>6} {self._left(progress):>9}"
         ).rstrip()
 
@@ -99,4 +99,4 @@ class ProgressDisplay:
     @staticmethod
     def _left(progress: Progress) -> str:
         done = progress.fraction
-        return time_words(progress.seconds * (1.0 - done) / done) if done else ""
+        return time_words(max(progress.seconds * (1.0 - done) / done, 0.0)) if done else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from pomona.cli.parser import Check, Parser, interactions, joined, names, number
 from pomona.cli.progress import ProgressDisplay
 from pomona.errors import OptionError
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
-from pomona.words import byte_words, count_words, time_words
+from pomona.words import byte_words, count_words, loss_words, time_words
 
 if TYPE_CHECKING:
     from pomona.model import Model
@@ -80,6 +79,7 @@ def _add_task_options(result: Parser) -> None:
     )
     _option(group, "loss", one_of(*LOSSES), "NAME", f"{', '.join(LOSSES)} (default: by task)")
     _option(group, "quantile", number(above=0, below=1), "Q", "level of the quantile loss")
+    _option(group, "class-weight", one_of("balanced"), "balanced", "give all classes the same weight (default: no)")
     _option(group, "multiclass", one_of("softmax", "ovr"), "HOW", "softmax, or ovr: one class against the rest")
 
 
@@ -169,7 +169,7 @@ def run(args: argparse.Namespace) -> int:
     """Train, save, report."""
     model = train_and_save(args)
     if args.json:
-        print(json.dumps({**model.summary, "task": model.task.header(), "path": args.output}))
+        common.print_json({**model.summary, "task": model.task.header(), "path": args.output})
     elif not args.quiet:
         common.note(*_closing_lines(model, args.output))
     return 0
@@ -184,9 +184,7 @@ def train_and_save(args: argparse.Namespace) -> Model:
         check_writable(args.output)
     read = common.read_options(args)
     source: Any = open_source(common.inputs(args.data), read)
-    if hasattr(source, "batches") and args.target is None:
-        known = ", ".join(source.schema.names[:8]) + (", …" if len(source.schema.names) > 8 else "")
-        raise OptionError(f"{source.name} is a table: say which column to predict with --target, one of {known}")
+    _check_roles(args, source)
     display = None if args.quiet else ProgressDisplay(args.task)
     model = train(
         source,
@@ -198,17 +196,42 @@ def train_and_save(args: argparse.Namespace) -> Model:
     if display is not None:
         display.close()
         common.note_skipped(source)
+        common.note(*_unknown_fields(model))
     if args.output:
         model.save(args.output)
     return model
 
 
+def _check_roles(args: argparse.Namespace, source: Any) -> None:
+    """Columns play parts in tables, and only there."""
+    if hasattr(source, "batches"):
+        if args.target is None:
+            known = ", ".join(source.schema.names[:8]) + (", …" if len(source.schema.names) > 8 else "")
+            raise OptionError(f"{source.name} is a table: say which column to predict with --target, one of {known}")
+        return
+    for role in ("target", "weight", "ignore", "categorical", "text"):
+        if getattr(args, role):
+            raise OptionError(f"--{role} is for tables; {source.name} holds sparse examples, labels included")
+
+
+def _unknown_fields(model: Model) -> list[str]:
+    """A warning for each product of namespaces that the data does not have."""
+    fields = list(model.learner.fields)
+    return [
+        f"warning: --interactions {term} made no products: there is no namespace {name!r} in the data"
+        for term in model.learner.parameters.interactions
+        if "*" in term
+        for name in term.split("*")
+        if name not in fields
+    ]
+
+
 def _closing_lines(model: Model, output: str | None) -> list[str]:
     summary = model.summary
-    held_out = "" if summary["held_out"] is None else f", {summary['held_out']:.5f} held out"
+    held_out = "" if summary["held_out"] is None else f", {loss_words(summary['held_out'])} held out"
     rate = count_words(summary["examples"] / summary["seconds"])
     lines = [
-        f"{summary['loss_name']} loss {summary['loss']:.5f} progressive{held_out};"
+        f"{summary['loss_name']} loss {loss_words(summary['loss'])} progressive{held_out};"
         f" {summary['weights']:,} weights; {time_words(summary['seconds'])}, {rate} examples/s"
     ]
     if output is None:

@@ -92,9 +92,7 @@ def load(path: str | os.PathLike[str]) -> State:
         with open(path, "rb") as file:
             return _Reader(shown, file).state()
     except OSError as error:
-        raise ModelFileError(
-            f"{shown}: cannot read the model: {error_words(error)}"
-        ) from error
+        raise ModelFileError(f"{shown}: cannot read the model: {error_words(error)}") from error
 
 
 class _Reader:

@@ -10,7 +10,7 @@ import numpy as np
 
 from pomona.atomic import replacing
 from pomona.errors import MissingDependencyError, OptionError
-from pomona.words import byte_words, label_words, task_words
+from pomona.words import byte_words, label_words, loss_words, task_words
 
 if TYPE_CHECKING:
     from pomona.model.pipeline import Model
@@ -46,7 +46,7 @@ def top_features(model: Model, top: int) -> list[dict[str, Any]]:
     strongest.
     """
     terms = model.terms()
-    weights = terms.weights.reshape(len(terms.scales), -1).astype(np.float64)
+    weights = terms.weights.reshape(len(terms), model.task.n_outputs)
     strength = np.abs(weights) * terms.scales[:, None]
     best = strength.max(axis=1, initial=0.0)
     top = min(top, int(np.count_nonzero(best)))
@@ -75,11 +75,9 @@ def as_text(report: dict[str, Any], name: str) -> str:
     facts = {
         "trained on": _training_words(report["training"]),
         "loss": _loss_words(report["training"]),
-        "options": ", ".join(
-            f"{option} {_value_words(value)}" for option, value in report["options"].items()
-        ),
+        "options": ", ".join(_option_words(name, value) for name, value in report["options"].items()),
         "columns": ", ".join(f"{column} ({kind})" for column, kind in report["columns"].items()),
-        "weights": _table_words(report["table"]),
+        "weights": _table_words(report["table"], len(report["task"]["classes"])),
     }
     lines = [f"{name}: {report['learner']} learner, {task_words(**report['task'])}"]
     for heading, words in facts.items():
@@ -104,22 +102,25 @@ def _training_words(training: dict[str, Any]) -> str:
 
 
 def _loss_words(training: dict[str, Any]) -> str:
-    words = f"{training['loss_name']}: {training['loss']:.5f} progressive"
+    words = f"{training['loss_name']}: {loss_words(training['loss'])} progressive"
     if training.get("held_out") is not None:
-        words += f", {training['held_out']:.5f} held out"
+        words += f", {loss_words(training['held_out'])} held out"
     return words
 
 
-def _value_words(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+def _option_words(name: str, value: Any) -> str:
+    name = name.replace("_", "-")
+    if isinstance(value, bool):
+        return name if value else f"no {name}"
+    return f"{name} {' '.join(map(str, value)) if isinstance(value, list) else value}"
 
 
-def _table_words(table: dict[str, Any]) -> str:
+def _table_words(table: dict[str, Any], classes: int) -> str:
     kind = "hashed to" if table["hashed"] else "exact, room for"
     full = 100 * table["used"] / max(table["slots"], 1)
-    return (
-        f"{table['used']:,} ({kind} {table['slots']:,}, {full:.0f} % full, {byte_words(table['bytes'])})"
-    )
+    each = f" × {classes} classes" if classes > 2 else ""
+    size = byte_words(table["bytes"])
+    return f"{table['used']:,}{each} ({kind} {table['slots']:,}, {full:.0f} % full, {size})"
 
 
 def _top_lines(report: dict[str, Any]) -> list[str]:
@@ -136,9 +137,7 @@ def _top_lines(report: dict[str, Any]) -> list[str]:
             cells = [f"{weight:+.4f}" for weight in entry["weights"]]
         else:
             cells = ([label_words(entry["class"])[:10]] if classes else []) + [f"{entry['weight']:+.4f}"]
-        lines.append(
-            "  " + "".join(f"{cell:>11}" for cell in cells) + f"{entry['scale']:>11.4g}  {entry['feature']}"
-        )
+        lines.append("  " + "".join(f"{cell:>11}" for cell in cells) + f"{entry['scale']:>11.4g}  {entry['feature']}")
     return lines
 
 
@@ -150,9 +149,7 @@ def plot(report: dict[str, Any], path: str | os.PathLike[str], title: str = "") 
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingDependencyError(
-            'drawing needs matplotlib: install it with pip install "pomona[plot]"'
-        ) from None
+        raise MissingDependencyError('drawing needs matplotlib: install it with pip install "pomona[plot]"') from None
     kind = os.path.splitext(os.fspath(path))[1].lstrip(".").lower()
     if kind not in ("png", "svg", "pdf"):
         raise OptionError(f"a picture's name must end in .png, .svg or .pdf; got {os.fspath(path)!r}")
@@ -160,9 +157,7 @@ def plot(report: dict[str, Any], path: str | os.PathLike[str], title: str = "") 
     figure = Figure(figsize=(8, 1 + 0.28 * max(len(top), 3)), layout="constrained")
     axes = figure.add_subplot()
     sizes = [entry["weight"] * entry["scale"] for entry in top]
-    labels = [
-        entry["feature"] + (f"  → {label_words(entry['class'])}" if "class" in entry else "") for entry in top
-    ]
+    labels = [entry["feature"] + (f"  → {label_words(entry['class'])}" if "class" in entry else "") for entry in top]
     axes.barh(range(len(top)), sizes, color=["#b2434f" if size < 0 else "#3b6ea5" for size in sizes])
     axes.set_yticks(range(len(top)), labels)
     axes.axvline(0, color="black", linewidth=0.8)

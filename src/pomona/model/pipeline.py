@@ -127,9 +127,11 @@ class Model:
         for group, kind in (("read", ReadOptions), ("encode", EncodeOptions), ("learn", LearnOptions)):
             given = self.options.get(group, {})
             for field in fields(kind):
-                default = list(field.default) if isinstance(field.default, tuple) else field.default
-                if field.name in given and given[field.name] != default:
-                    changed[field.name] = given[field.name]
+                # A file gives lists back where there were tuples.
+                pair = given.get(field.name, field.default), field.default
+                value, default = (list(v) if isinstance(v, tuple) else v for v in pair)
+                if value != default:
+                    changed[field.name] = value
         return changed
 
     def columns(self) -> dict[str, str]:

@@ -160,8 +160,8 @@ class Trainer:
         progress: ProgressCallback | None = None,
     ) -> None:
         self.model, self.learn, self.source, self.progress = model, learn, source, progress
-        text = type(source).__name__ in ("VwSource", "SvmlightSource")
-        self.shuffle = learn.shuffle if learn.shuffle is not None else not text or learn.passes > 1
+        stream = model.encoder is None and not source.reads_cheaply
+        self.shuffle = learn.shuffle if learn.shuffle is not None else learn.passes > 1 or not stream
         self.start = time.perf_counter()
         self.passes_done = 0
         self.held_out: float | None = None

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pomona import _native
-from pomona.chunk import Chunk
+from pomona.chunk import Chunk, PackedNames
 
-#: Names stop being kept beyond this many characters.
+#: Names stop being kept beyond this many bytes.
 LIMIT = 1 << 28
 
 
@@ -23,28 +23,43 @@ class FeatureNames:
 
     def __init__(self, bits: int | None) -> None:
         self.bits = bits
-        self.rows: list[int] = []
-        self.names: list[str] = []
-        self.keys: list[int] = []
         #: Whether features are known by name (ids) rather than by column.
         self.named = False
-        self._characters = 0
+        self._count = self._bytes = 0
+        self._rows: list[NDArray[np.uint64]] = []
+        self._keys: list[NDArray[np.uint64]] = []
+        self._names: list[PackedNames] = []
         self._seen = np.zeros(1 << bits if bits is not None else 0, np.bool_)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return self._count
 
+    @property
+    def rows(self) -> NDArray[np.uint64]:
+        return np.concatenate([np.zeros(0, np.uint64), *self._rows])
+
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        return np.concatenate([np.zeros(0, np.uint64), *self._keys])
+
+    @property
+    def names(self) -> PackedNames:
+        """Names in the order of ``rows``."""
+        if len(self._names) > 1:
+            self._names = [PackedNames.join(self._names)]
+        return PackedNames.join(self._names)
+
+    # ---- meeting features ----
     def note_fresh(self, chunk: Chunk, positions: NDArray[np.int64]) -> None:
         """Names of features that just got a row; rows are given in the order of positions."""
-        start = len(self.rows)
-        rows = np.arange(start, start + len(positions), dtype=np.uint64)
+        rows = np.arange(self._count, self._count + len(positions), dtype=np.uint64)
         self.named = True
         self._add(chunk, rows, _native.mix(rows), positions)
 
     def note_hashed(self, chunk: Chunk) -> None:
         """Names of features whose slot was never met before."""
         self.named = True
-        if chunk.names is None or self._characters >= LIMIT:
+        if chunk.names is None or self._bytes >= LIMIT:
             return
         first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
         ids: NDArray[np.uint64] = chunk.indices[first:last]  # type: ignore[assignment]
@@ -53,11 +68,11 @@ class FeatureNames:
 
     def note_columns(self, chunk: Chunk, n_columns: int) -> None:
         """Names of the columns of an array."""
-        if len(self.rows) >= n_columns:
+        if self._count >= n_columns:
             return
         first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
         columns, positions = np.unique(chunk.indices[first:last], return_index=True)
-        new = ~np.isin(columns, np.array(self.rows, np.uint64))
+        new = ~np.isin(columns, self.rows)
         keys = _native.mix(columns[new].astype(np.uint64))
         self._add(chunk, columns[new].astype(np.uint64), keys, positions[new] + first)
 
@@ -66,33 +81,29 @@ class FeatureNames:
     ) -> None:
         if not len(positions):
             return
-        names = [""] * len(rows)
-        if chunk.names is not None and self._characters < LIMIT:
-            names = chunk.names(positions)
-        self._characters += sum(map(len, names))
-        self.rows += rows.tolist()
-        self.keys += keys.tolist()
-        self.names += names
+        if chunk.names is None or self._bytes >= LIMIT:
+            names = PackedNames(np.zeros(0, np.uint8), np.zeros(len(positions), np.int64))
+        else:
+            found = chunk.names(positions)
+            names = found if isinstance(found, PackedNames) else PackedNames.pack(found)
+        self._count += len(rows)
+        self._bytes += len(names.text)
+        self._rows.append(rows)
+        self._keys.append(keys)
+        self._names.append(names)
 
+    # ---- files ----
     def arrays(self) -> dict[str, NDArray[Any]]:
-        text = [name.encode("utf-8", "surrogateescape") for name in self.names]
-        return {
-            "name_rows": np.array(self.rows, np.uint64),
-            "name_keys": np.array(self.keys, np.uint64),
-            "name_text": np.frombuffer(b"".join(text), np.uint8),
-            "name_ends": np.cumsum([len(t) for t in text], dtype=np.int64),
-        }
+        names = self.names
+        return {"name_rows": self.rows, "name_keys": self.keys, "name_text": names.text, "name_ends": names.ends}
 
     @classmethod
     def from_arrays(cls, bits: int | None, named: bool, arrays: dict[str, NDArray[Any]]) -> FeatureNames:
         names = cls(bits)
-        text, ends = arrays["name_text"].tobytes(), arrays["name_ends"].tolist()
-        names.names = [
-            text[a:b].decode("utf-8", "surrogateescape") for a, b in zip([0, *ends[:-1]], ends, strict=False)
-        ]
-        names.rows, names.keys = arrays["name_rows"].tolist(), arrays["name_keys"].tolist()
+        names._rows, names._keys = [arrays["name_rows"]], [arrays["name_keys"]]
+        names._names = [PackedNames(arrays["name_text"], arrays["name_ends"])]
+        names._count, names._bytes = len(arrays["name_rows"]), len(arrays["name_text"])
         names.named = named
-        names._characters = len(text)
         if bits is not None and named:
-            names._seen[names.rows] = True
+            names._seen[arrays["name_rows"].astype(np.int64)] = True
         return names

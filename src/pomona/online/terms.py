@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,60 +51,54 @@ class Terms:
 
     def names(self, rows: NDArray[np.int64]) -> list[str]:
         """Names of these terms; products as ``a · b``, unknown ones as the number of their slot."""
-        singles = dict(zip(self.learner.names.rows, self.learner.names.names, strict=True))
+        known = self.learner.names
+        place = {row: i for i, row in enumerate(known.rows.tolist())}
+        packed = known.names
+
+        def single(row: int) -> str:
+            return (packed[place[row]] if row in place else "") or f"feature {row}"
+
         found: dict[tuple[int, int], str] = {}
         for i, hashed in enumerate(self.learner.tables.hashed):
-            slots = self.slots[rows][self.tables[rows] == i]
-            if hashed:
-                named = self._hashed_names(i, slots, singles)
-            else:
-                named = {slot: self._joined(factors(i + 1, slot), singles) for slot in slots.tolist()}
-            found |= {(i, slot): name for slot, name in named.items()}
+            slots = self.slots[rows][self.tables[rows] == i].tolist()
+            factored = self._search(i, slots) if hashed else {slot: factors(i + 1, slot) for slot in slots}
+            for slot, parts in factored.items():
+                found[i, slot] = " · ".join(single(row) for row in sorted(parts))
         places = zip(self.tables[rows].tolist(), self.slots[rows].tolist(), strict=True)
         return [found.get((i, slot), f"slot {slot}") for i, slot in places]
 
-    @staticmethod
-    def _joined(rows: tuple[int, ...], singles: dict[int, str]) -> str:
-        return " · ".join(singles.get(row) or f"feature {row}" for row in sorted(rows))
-
-    def _hashed_names(self, i: int, slots: NDArray[np.int64], singles: dict[int, str]) -> dict[int, str]:
-        known = self.learner.names
-        shared = self.learner.parameters.bits is not None  # one table for all degrees
+    def _search(self, i: int, slots: list[int]) -> dict[int, tuple[int, ...]]:
+        """The rows whose product fell into these slots of a hashed table: of several candidates the simplest."""
+        known, parameters = self.learner.names, self.learner.parameters
+        shared = parameters.bits is not None  # one table for all degrees
         mask = np.uint32(len(self.learner.tables.slots[i]) - 1)
-        keys = np.array(known.keys, np.uint64).astype(np.uint32)
-        found: dict[int, str] = {}
-        if shared:
-            for key, name in zip((keys & mask).tolist(), known.names, strict=True):
-                found.setdefault(key, name)
-        wanted = [slot for slot in slots.tolist() if slot not in found]
-        degree = self.learner.parameters.degree if shared else i + 1
-        if not wanted or degree == 1:
-            return found
+        keys, rows = known.keys.astype(np.uint32), known.rows.tolist()
+        found: dict[int, tuple[int, ...]] = {}
         searched = np.zeros(int(mask) + 1, np.bool_)
-        searched[wanted] = True
-        for size in (2, 3) if shared else (degree,):
-            if size <= degree and len(keys) ** size < MAX_TRIALS * (1, 2, 6)[size - 1]:
-                _search(keys, mask, searched, size, known.names, found)
+        searched[slots] = True
+        for degree in range(1, parameters.degree + 1) if shared else (i + 1,):
+            if len(keys) ** degree > MAX_TRIALS or not searched.any():
+                break
+            for slot, positions in _hits(keys, mask, searched, degree):
+                found.setdefault(slot, tuple(rows[position] for position in positions))
+            searched[list(found)] = False
         return found
 
 
-def _search(
-    keys: NDArray[np.uint32],
-    mask: np.uint32,
-    searched: NDArray[np.bool_],
-    size: int,
-    names: list[str],
-    found: dict[int, str],
-) -> None:
-    """Try all products of ``size`` features; the first that hits a wanted slot names it."""
-    for i in range(len(keys)):
-        for j in range(i + 1) if size == 3 else (None,):
-            base = keys[i] if j is None else keys[i] + keys[j]
-            partners = keys[: (i if j is None else j) + 1]
-            slots = (base + partners) & mask
-            for hit in np.flatnonzero(searched[slots]).tolist():
-                parts = [names[hit], *([] if j is None else [names[j]]), names[i]]
-                found.setdefault(int(slots[hit]), " · ".join(parts))
+def _hits(
+    keys: NDArray[np.uint32], mask: np.uint32, searched: NDArray[np.bool_], degree: int
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Products of ``degree`` features that fall into a searched slot."""
+    if degree == 1:
+        prefixes: Iterable[tuple[int, ...]] = [()]
+    else:
+        prefixes = itertools.combinations_with_replacement(range(len(keys)), degree - 1)
+    for prefix in prefixes:
+        partners = keys if not prefix else keys[: prefix[0] + 1]
+        base = np.uint32(sum(int(keys[p]) for p in prefix) & 0xFFFFFFFF)
+        slots = (base + partners) & mask
+        for hit in np.flatnonzero(searched[slots]).tolist():
+            yield int(slots[hit]), (*prefix, hit)
 
 
 def factors(degree: int, slot: int) -> tuple[int, ...]:

@@ -123,7 +123,8 @@ class _Writer:
             ids = np.ascontiguousarray(chunk.indices[first:last], np.uint64)
             fresh = self._known.insert(ids)[1]
             found["ids"] = ids[fresh].tobytes()
-            found["names"] = json.dumps(chunk.names(fresh + first)).encode()
+            names = chunk.names(fresh + first)
+            found["names"] = json.dumps([names[i] for i in range(len(names))]).encode()
         return found
 
     def finish(self) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pomona import _native
-from pomona.chunk import Chunk, NameLookup
+from pomona.chunk import Chunk, NameLookup, PackedNames
 from pomona.errors import DataFormatError, OptionError
 from pomona.options import ReadOptions
 from pomona.source.blocks import BLOCK_BYTES, TextSource
@@ -121,7 +121,9 @@ def _name_lookup(text: bytes, rows: _native.TextRows) -> NameLookup:
     assert starts is not None and fields is not None and spans is not None
     prefixes = [text[start : start + size] + b":" if size else b"" for start, size in spans.tolist()]
 
-    def names(positions: NDArray[np.int64]) -> list[str]:
+    def names(positions: NDArray[np.int64]) -> list[str] | PackedNames:
+        if grams is None:
+            return PackedNames(*_native.vw_names(text, rows, np.ascontiguousarray(positions)))
         words = np.zeros(len(positions), np.uint16) if grams is None else grams[positions]
         places = zip(starts[positions].tolist(), fields[positions].tolist(), words.tolist(), strict=True)
         return [decode(prefixes[field] + _name(text, start, bits)) for start, field, bits in places]
