@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from pomona import _native
 from pomona.atomic import replacing
-from pomona.chunk import Chunk, Source
+from pomona.chunk import Chunk, NameLookup, PackedNames, Source
 from pomona.errors import DataFormatError, PomonaError
 from pomona.source.parquet import open_ipc
-from pomona.source.table import ARROW_ERRORS, numpy_of, one_line
+from pomona.source.table import ARROW_ERRORS, numpy_of, one_line, wrap
 from pomona.words import error_words
 
 #: Key of the schema's metadata that marks a file of chunks; its value is the version.
@@ -51,11 +51,6 @@ def _schema(chunk: Chunk) -> pa.Schema:
     return pa.schema(columns, {MARK: str(VERSION).encode()})
 
 
-def _wrap(array: NDArray[Any]) -> pa.Array:
-    kind = pa.from_numpy_dtype(array.dtype)
-    return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(np.ascontiguousarray(array))])
-
-
 def _labels(chunk: Chunk) -> tuple[pa.Array, pa.Array, str]:
     """The columns of numbers and of strings, of which one is null, and the type to give back."""
     n, labels = len(chunk), chunk.labels
@@ -64,7 +59,7 @@ def _labels(chunk: Chunk) -> tuple[pa.Array, pa.Array, str]:
     if labels.dtype.kind in "iufb":
         if labels.dtype.kind in "iu" and n and max(abs(int(labels.max())), abs(int(labels.min()))) > 1 << 53:
             raise DataFormatError("a whole number as target must be below 2**53 to be cached", file=chunk.file)
-        return _wrap(labels.astype(np.float64)), pa.nulls(n, pa.string()), labels.dtype.str
+        return wrap(labels.astype(np.float64)), pa.nulls(n, pa.string()), labels.dtype.str
     return pa.nulls(n, pa.float64()), pa.array(labels.tolist(), pa.string()), labels.dtype.str
 
 
@@ -98,12 +93,12 @@ class _Writer:
         parts: list[NDArray[Any]] = [chunk.indices[first:last], chunk.values[first:last]]
         parts += [chunk.fields[first:last]] if chunk.fields is not None else []
         kind = schema.field("features").type.value_type
-        flat = pa.StructArray.from_arrays([_wrap(part) for part in parts], fields=list(kind))
-        lists = pa.LargeListArray.from_arrays(_wrap(chunk.indptr - first), flat)
+        flat = pa.StructArray.from_arrays([wrap(part) for part in parts], fields=list(kind))
+        lists = pa.LargeListArray.from_arrays(wrap(chunk.indptr - first), flat)
         number, text, _ = _labels(chunk)
 
         def optional(values: NDArray[Any] | None) -> pa.Array:
-            return pa.nulls(len(chunk), pa.float64()) if values is None else _wrap(values.astype(np.float64))
+            return pa.nulls(len(chunk), pa.float64()) if values is None else wrap(values.astype(np.float64))
 
         tags = pa.array(chunk.tags, pa.string()) if chunk.tags is not None else pa.nulls(len(chunk), pa.string())
         columns = [lists, number, text, optional(chunk.weights), optional(chunk.offsets), tags]
@@ -232,25 +227,32 @@ class CacheSource:
             file=about["file"],
         )
 
-    def _lookup(self, number: int, indices: NDArray[Any]) -> Callable[[NDArray[np.int64]], list[str]]:
-        def names(positions: NDArray[np.int64]) -> list[str]:
-            ids = indices[positions].tolist()
-            here = self._names_of(number)
-            if not all(id_ in here for id_ in ids):  # met in an earlier chunk
-                here = self._names_before(number) | here
-            return [here[id_] for id_ in ids]
+    def _lookup(self, number: int, indices: NDArray[Any]) -> NameLookup:
+        def names(positions: NDArray[np.int64]) -> list[str] | PackedNames:
+            ids = indices[positions].astype(np.uint64)
+            new, packed = self._names_of(number)
+            if np.array_equal(ids, new):  # a learner that has met what the file has met
+                return packed
+            known = dict(zip(new.tolist(), packed, strict=True))
+            if not all(id_ in known for id_ in ids.tolist()):
+                known |= self._names_before(number)
+            return [known[id_] for id_ in ids.tolist()]
 
         return names
 
-    def _names_of(self, number: int) -> dict[int, str]:
+    def _names_of(self, number: int) -> tuple[NDArray[np.uint64], PackedNames]:
+        """Ids first met in this chunk, with their names."""
         metadata = self._get(number)[1]
-        ids = np.frombuffer(metadata["ids"], np.uint64).tolist()
-        return dict(zip(ids, json.loads(metadata["names"]), strict=True))
+        packed = PackedNames(
+            np.frombuffer(metadata["names"], np.uint8), np.frombuffer(metadata["name_ends"], np.int64)
+        )
+        return np.frombuffer(metadata["ids"], np.uint64), packed
 
     def _names_before(self, number: int) -> dict[int, str]:
         done, known = self._older_names
         for earlier in range(done, number):
-            known |= self._names_of(earlier)
+            ids, packed = self._names_of(earlier)
+            known |= dict(zip(ids.tolist(), packed, strict=True))
         self._older_names = max(done, number), known
         return known
 
