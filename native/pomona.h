@@ -235,6 +235,11 @@ PM_API int32_t pm_word_rows(const char* data, int64_t n_bytes, const int64_t* of
                             int32_t n_gram, int32_t skips, int64_t* rows, uint64_t* ids, float* values,
                             int64_t capacity, int64_t* done);
 
+// ---- fingerprints of examples (rows.cpp) ----
+// Hash of the features of each example and of its label, where there are labels. It does not depend on the order of
+// the features, and zero values count as absent.
+PM_API int32_t pm_hash_rows(const pm_chunk* chunk, uint64_t* hashes);
+
 #ifdef __cplusplus
 }
 #endif

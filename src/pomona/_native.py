@@ -664,3 +664,12 @@ def vw_names(
         if size <= len(packed):
             return packed[:size].copy(), ends
         packed = np.empty(size, np.uint8)
+# ---- fingerprints of examples ----
+_lib.pm_hash_rows.argtypes = [c.POINTER(ChunkStruct), c.c_void_p]
+
+
+def hash_rows(chunk: ChunkStruct) -> NDArray[np.uint64]:
+    """Hash of the features and the label of each example."""
+    hashes = np.empty(chunk.n, np.uint64)
+    _lib.pm_hash_rows(c.byref(chunk), pointer(hashes, np.uint64))
+    return hashes

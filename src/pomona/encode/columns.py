@@ -200,38 +200,55 @@ def texts_of(array: pa.Array) -> pa.Array:
     return array.cast(pa.string())
 
 
-def learn_numbers(name: str, values: Floats, words: Sequence[str], bins: int, of: str = "") -> list[Part]:
+def counted(values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
+    """The distinct finite values, rising, and how often each occurs; a weight of 2 counts as twice."""
+    finite = np.isfinite(values)
+    if weights is None:
+        distinct, counts = np.unique(values[finite], return_counts=True)
+        return distinct, counts.astype(np.float64)
+    distinct, places = np.unique(values[finite], return_inverse=True)
+    return distinct, np.asarray(np.bincount(places, weights[finite], len(distinct)), np.float64)
+
+
+def learn_numbers(
+    name: str, values: Floats, words: Sequence[str], bins: int, of: str = "", weights: Floats | None = None
+) -> list[Part]:
     """Parts for a column of numbers, from a sample; none where it never changes."""
     finite = values[np.isfinite(values)]
     if len(finite) == 0 or finite.min() == finite.max():
         # A column that is either missing or constant says all by "is missing".
         has_both = len(finite) and np.isnan(values).any()
         return [Part.make(_native.RAW, name, (0.0, 0.0), of)] if has_both else []
+    if list(words) == ["raw"]:
+        return [Part.make(_native.RAW, name, (0.0, 1.0), of)]
+    distinct, counts = counted(values, weights)
+    if len(distinct) == 2 and not set(words) <= {"raw", "standard"}:
+        return [Part.make(_native.RAMP, name, distinct, of)]
     makers: dict[str, Callable[[], Part]] = {
         "raw": lambda: Part.make(_native.RAW, name, (0.0, 1.0), of),
-        "standard": lambda: Part.make(_native.RAW, name, _standard(finite), of),
+        "standard": lambda: Part.make(_native.RAW, name, _standard(distinct, counts), of),
         "hat": lambda: Part.make(_native.HAT, name, knots(distinct, counts, bins), of),
         "onehot": lambda: Part.make(_native.BINS, name, edges(distinct, counts, bins), of),
     }
-    if not set(words) <= {"raw", "standard"}:
-        distinct, counts = np.unique(finite, return_counts=True)
-        if len(distinct) == 2:
-            return [Part.make(_native.RAMP, name, distinct, of)]
     return [makers[word]() for word in words]
 
 
-def _standard(finite: Floats) -> tuple[float, float]:
-    size = float(np.abs(finite).max()) or 1.0
-    mean, deviation = float((finite / size).mean()), float((finite / size).std())
+def _standard(distinct: Floats, counts: Floats) -> tuple[float, float]:
+    size = float(np.abs(distinct).max()) or 1.0
+    x, share = distinct / size, counts / counts.sum()
+    mean = float((x * share).sum())
+    deviation = float(np.sqrt(((x - mean) ** 2 * share).sum()))
     return mean * size, 1 / (deviation * size) if deviation * size > 0 else 1.0
 
 
-def learn_date(name: str, array: pa.Array, words: Sequence[str], bins: int) -> list[Part]:
+def learn_date(
+    name: str, array: pa.Array, words: Sequence[str], bins: int, weights: Floats | None = None
+) -> list[Part]:
     """Parts for a date: those of its numbers that change."""
     parts = []
     for of in DATE_PARTS:
         wanted = ["standard" if word == "raw" else word for word in words]
-        parts += learn_numbers(name, plain_numbers(array, of), list(dict.fromkeys(wanted)), bins, of)
+        parts += learn_numbers(name, plain_numbers(array, of), list(dict.fromkeys(wanted)), bins, of, weights)
     return parts
 
 

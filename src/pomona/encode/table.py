@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from pomona import _native
 from pomona.chunk import Chunk
@@ -59,9 +61,21 @@ class TableEncoder:
 
     @classmethod
     def fit(
-        cls, source: TableSource, read: ReadOptions = DEFAULT_READ, encode: EncodeOptions = DEFAULT_ENCODE
+        cls,
+        source: TableSource,
+        read: ReadOptions = DEFAULT_READ,
+        encode: EncodeOptions = DEFAULT_ENCODE,
+        *,
+        weights: NDArray[np.float64] | None = None,
+        keep_constant: bool = False,
     ) -> TableEncoder:
-        """Learn kinds, bins and scales from the first ``encode.sample_rows`` rows of a table."""
+        """Learn kinds, bins and scales from the first ``encode.sample_rows`` rows of a table.
+
+        Parameters
+        ----------
+        weights : of those rows, all above 0; a row of weight 2 counts as two rows.
+        keep_constant : whether columns that do not change in those rows may change later, and so are kept.
+        """
         words = col.numeric_words(encode.numeric)
         if encode.bins < 2 or encode.sample_rows < 1:
             raise OptionError(
@@ -75,7 +89,8 @@ class TableEncoder:
             raise DataFormatError("the table has no rows: there is nothing to learn from", file=source.name)
         table = pa.Table.from_batches(sample)
         used = [name for name in table.column_names if name not in {read.target, read.weight, *read.ignore}]
-        found = [_learn_column(name, _combined(table[name]), read, words, encode.bins, source.name) for name in used]
+        plan = _Plan(read, words, encode.bins, source.name, weights, keep_constant)
+        found = [_learn_column(name, _combined(table[name]), plan) for name in used]
         return cls(
             [column for column in found if column is not None],
             target=read.target,
@@ -194,11 +209,22 @@ def _is_whole(target: pa.ChunkedArray, file: str, name: str) -> bool:
     return values is not None and bool(np.all((values == np.floor(values)) & (np.abs(values) < 2.0**53)))
 
 
-def _learn_column(
-    name: str, array: pa.Array, read: ReadOptions, words: Sequence[str], bins: int, file: str
-) -> Column | None:
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """How columns are learnt from the first rows."""
+
+    read: ReadOptions
+    words: Sequence[str]
+    bins: int
+    file: str
+    weights: NDArray[np.float64] | None
+    keep_constant: bool
+
+
+def _learn_column(name: str, array: pa.Array, plan: _Plan) -> Column | None:
     """What to do with one column; None drops it."""
     kind = col.kind_of(array.type)
+    read, words, file = plan.read, plan.words, plan.file
     if kind is None:
         raise DataFormatError(
             f"column {name!r} has the type {array.type}, which cannot become features: use --ignore {name}",
@@ -211,15 +237,18 @@ def _learn_column(
             raise DataFormatError(f"column {name!r} was said to be text, but it holds {array.type}", file=file)
         return Column(name, "text", "string")
     if kind == "category" or name in read.categorical:
-        return Column(name, "category", "string") if len(col.texts_of(array).unique()) > 1 else None
+        changes = plan.keep_constant or len(col.texts_of(array).unique()) > 1
+        return Column(name, "category", "string") if changes else None
     if kind == "date":
-        parts = col.learn_date(name, array, words, bins)
+        parts = col.learn_date(name, array, words, plan.bins, plan.weights)
         return Column(name, "date", str(array.type), parts) if parts else None
     if kind == "boolean":
-        words = ["hat"] if pc.count_distinct(array, mode="all").as_py() > 1 else []
-    parts = col.learn_numbers(name, col.plain_numbers(array), words, bins) if words else []
-    if kind == "boolean" and parts:
-        parts = [Part.make(_native.RAMP, name, (0.0, 1.0))]
+        changes = plan.keep_constant or pc.count_distinct(array, mode="all").as_py() > 1
+        parts = [Part.make(_native.RAMP, name, (0.0, 1.0))] if changes else []
+    else:
+        parts = col.learn_numbers(name, col.plain_numbers(array), words, plan.bins, weights=plan.weights)
+        if not parts and plan.keep_constant:
+            parts = [Part.make(_native.RAW, name, (0.0, 1.0))]
     return Column(name, kind, "bool" if kind == "boolean" else "double", parts) if parts else None
 
 

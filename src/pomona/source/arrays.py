@@ -104,6 +104,12 @@ class ArraySource:
             yield self._with_labels(chunk, start, self._done)
         self._done = self.n_examples or 0
 
+    def whole(self) -> Chunk:
+        """All examples of a sparse matrix as one chunk, without a copy."""
+        indptr, indices, values = self._csr
+        chunk = Chunk(indptr, indices, values, names=self._lookup(indices))
+        return self._with_labels(chunk, 0, len(chunk))
+
     def _with_labels(self, chunk: Chunk, start: int, stop: int) -> Chunk:
         return Chunk(
             indptr=chunk.indptr,

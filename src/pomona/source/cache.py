@@ -120,9 +120,10 @@ class _Writer:
             first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
             ids = np.ascontiguousarray(chunk.indices[first:last], np.uint64)
             fresh = self._known.insert(ids)[1]
-            found["ids"] = ids[fresh].tobytes()
             names = chunk.names(fresh + first)
-            found["names"] = json.dumps([names[i] for i in range(len(names))]).encode()
+            packed = names if isinstance(names, PackedNames) else PackedNames.pack(names)
+            found["ids"] = ids[fresh].tobytes()
+            found["names"], found["name_ends"] = packed.text.tobytes(), packed.ends.tobytes()
         return found
 
 
@@ -233,7 +234,7 @@ class CacheSource:
             new, packed = self._names_of(number)
             if np.array_equal(ids, new):  # a learner that has met what the file has met
                 return packed
-            known = dict(zip(new.tolist(), packed, strict=True))
+            known = _by_id(new, packed)
             if not all(id_ in known for id_ in ids.tolist()):
                 known |= self._names_before(number)
             return [known[id_] for id_ in ids.tolist()]
@@ -243,18 +244,20 @@ class CacheSource:
     def _names_of(self, number: int) -> tuple[NDArray[np.uint64], PackedNames]:
         """Ids first met in this chunk, with their names."""
         metadata = self._get(number)[1]
-        packed = PackedNames(
-            np.frombuffer(metadata["names"], np.uint8), np.frombuffer(metadata["name_ends"], np.int64)
-        )
+        packed = PackedNames(np.frombuffer(metadata["names"], np.uint8), np.frombuffer(metadata["name_ends"], np.int64))
         return np.frombuffer(metadata["ids"], np.uint64), packed
 
     def _names_before(self, number: int) -> dict[int, str]:
         done, known = self._older_names
         for earlier in range(done, number):
             ids, packed = self._names_of(earlier)
-            known |= dict(zip(ids.tolist(), packed, strict=True))
+            known |= _by_id(ids, packed)
         self._older_names = max(done, number), known
         return known
+
+
+def _by_id(ids: NDArray[np.uint64], names: PackedNames) -> dict[int, str]:
+    return {id_: names[i] for i, id_ in enumerate(ids.tolist())}
 
 
 def _labels_back(batch: pa.RecordBatch, dtype: str) -> NDArray[Any] | None:
