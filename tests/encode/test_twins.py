@@ -145,11 +145,6 @@ def test_words_of_any_bytes(rows: list[bytes]) -> None:
         assert ((starts[a:b] >= offsets[row]) & (ends[a:b] <= offsets[row + 1])).all()
 
 
-@given(st.binary(max_size=40), st.integers(0, 2**64 - 1))
-def test_hash(data: bytes, seed: int) -> None:
-    assert _native.hash_name(data, seed) == twin.hash_bytes(data, seed)
-
-
 @pytest.mark.parametrize("offsets", [[0, 9], [3, 1], [-1, 2]])
 def test_offsets_outside_the_data_are_refused(offsets: list[int]) -> None:
     data = np.frombuffer(b"abc def", np.uint8)
