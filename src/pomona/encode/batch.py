@@ -17,6 +17,9 @@ from pomona.encode.text import encode_text, gram_names
 from pomona.errors import DataFormatError
 from pomona.source.table import Place, missing_column, strings_of, wrap
 
+#: Words that a text is thought to have, where the size of chunks is chosen.
+WORDS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class _Levels:
@@ -38,8 +41,9 @@ class BatchEncoder:
         parts = [part for column in columns for part in column.parts]
         self.names = {i: n for part in parts for i, n in zip(part.ids.tolist(), part.names, strict=True)}
         self.names |= {column.missing_id: column.missing_name for column in columns}
-        #: Features a row may have, words left out.
-        self.width = sum(_native.column_width(kind) for kind in self._template["kind"].tolist())
+        widths = [_native.column_width(kind) or WORDS for kind in self._template["kind"].tolist()]
+        #: Features a row may have, about.
+        self.width = sum(widths)
 
     def _build_template(self) -> NDArray[np.void]:
         """Native columns without their data."""

@@ -41,19 +41,23 @@ def gram_names(texts: pa.Array, wanted: NDArray[np.uint64], seed: int, ngrams: i
     """The words behind those ids of n-grams that are wanted and occur in the texts."""
     data, offsets = string_buffers(lower(texts))
     rows, starts, ends, ids = _native.words(data, offsets, seed)
-    row_end = np.repeat(rows[1:], np.diff(rows))
-    spans = list(zip(starts.tolist(), ends.tolist(), strict=True))
+    row_end, text = np.repeat(rows[1:], np.diff(rows)), data.tobytes()
+    numbers = _native.IdMap()
+    numbers.insert(wanted)
     found: dict[int, str] = {}
     for shape in _shapes(ngrams, skips):
         first = np.flatnonzero(np.arange(len(ids)) + shape[-1] < row_end)
         grams = ids[first]
         for step in shape[1:]:
             grams = _native.mix(grams) + ids[first + step]
-        distinct, places = np.unique(grams, return_index=True)
-        chosen = np.isin(distinct, wanted)
-        for id_, place in zip(distinct[chosen].tolist(), first[places[chosen]].tolist(), strict=True):
-            words = [bytes(data[slice(*spans[place + step])]) for step in shape]
-            found[id_] = b" ".join(words).decode("utf-8", "replace")
+        known = numbers.find(grams)
+        example = np.full(len(numbers), -1)  # where each wanted gram occurs
+        met = known != _native.NO_ROW
+        example[known[met]] = first[met]
+        for id_, place in zip(numbers.ids().tolist(), example.tolist(), strict=True):
+            if place >= 0:
+                words = [text[starts[place + step] : ends[place + step]] for step in shape]
+                found[id_] = b" ".join(words).decode("utf-8", "replace")
     return found
 
 
