@@ -22,7 +22,7 @@ from benchmarks.fitters import Fitter, Method
 from benchmarks.fitters.pomona import Fitter as PomonaFitter
 from benchmarks.options import Log, done_saying, machine, say, table, write_json
 
-RATES = (0.1, 0.25, 0.5, 1.0, 2.0)
+RATES = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 BINNED = ("hat", "onehot", "hat+raw")
 PLAIN = ("raw", "standard")
 BINS = (8, 16, 32, 64)

@@ -10,9 +10,10 @@ from scipy import sparse
 BLOCK = 20_000
 
 
-def rows_as_text(X: sparse.csr_matrix, first_id: int = 0, form: str = ".6g") -> Iterator[str]:
+def rows_as_text(X: sparse.csr_matrix, first_id: int = 0, form: str = ".6g", prefix: str = "") -> Iterator[str]:
     """Each row as ``id:value id:value …``."""
-    columns = (X.indices + first_id).tolist()
+    names = [f"{prefix}{column}" for column in range(first_id, first_id + X.shape[1])]
+    columns = [names[column] for column in X.indices.tolist()]
     values = [f":{value:{form}}" for value in X.data.tolist()]
     start = 0
     for stop in X.indptr[1:].tolist():
@@ -22,10 +23,15 @@ def rows_as_text(X: sparse.csr_matrix, first_id: int = 0, form: str = ".6g") -> 
 
 
 def write_vw(path: Path, X: sparse.csr_matrix, labels: Sequence[object]) -> None:
-    """One line an example, features named by their column."""
+    """One line an example, features named ``f`` and their column.
+
+    The letter makes the peer hash the name: it takes plain numbers as they are, and then maps many products of
+    neighbours to one slot.
+    """
     partial = path.with_name(path.name + ".partial")
     with open(partial, "w") as out:
         for start in range(0, X.shape[0], BLOCK):
-            block = zip(labels[start : start + BLOCK], rows_as_text(X[start : start + BLOCK]), strict=True)
+            rows = rows_as_text(X[start : start + BLOCK], prefix="f")
+            block = zip(labels[start : start + BLOCK], rows, strict=True)
             out.write("".join([f"{label} | {row}\n" for label, row in block]))
     partial.replace(path)

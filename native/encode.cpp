@@ -1,5 +1,6 @@
-// Columns of a table to sparse rows. A block of rows is encoded column by column into scratch rows of fixed width,
-// then copied out without its zeros while it is still in the cache.
+// Columns of a table to sparse rows. A block of rows is encoded column by column into scratch, one slot after the
+// other, then copied out row by row without its zeros while it is still in the cache.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -8,15 +9,15 @@
 
 namespace {
 
-constexpr int64_t kBlock = PM_ENCODE_BLOCK;
+constexpr int64_t kBlock = 256;                 // rows encoded at once
+constexpr int64_t kStride = PM_ENCODE_SCRATCH;  // more than a block: strides of 2^n would share few cache lines
 
 inline bool is_valid(const uint8_t* bitmap, int64_t i) { return !bitmap || (bitmap[i >> 3] >> (i & 7) & 1); }
 
-// A block of scratch rows; a column writes from its first slot on.
+// Where a column writes: row r of its slot s is at s * kStride + r.
 struct Slots {
   uint64_t* ids;
   float* values;
-  int64_t width;
 };
 
 template <class T>
@@ -52,87 +53,112 @@ bool load_numbers(const pm_column& column, int64_t start, int64_t m, double* x) 
   return true;
 }
 
-// Position of the last point ≤ x, or 0: the number of steps depends on n alone, so nothing is mispredicted.
-inline int64_t last_not_above(const double* points, int64_t n, double x) {
-  const double* base = points;
-  while (n > 1) {
+// For each x the number of points below it (or not above it), by binary searches that go step by step together:
+// no step depends on a branch, so nothing is mispredicted.
+template <bool kInclusive>
+void count_points(const double* points, int64_t n, const double* x, int64_t m, int64_t* counts) {
+  const auto passed = [](double point, double value) {
+    return static_cast<int64_t>(kInclusive ? point <= value : point < value);
+  };
+  std::fill(counts, counts + m, 0);
+  for (; n > 1; n -= n / 2) {
     const int64_t half = n / 2;
-    base = base[half] <= x ? base + half : base;
-    n -= half;
+    for (int64_t r = 0; r < m; ++r) counts[r] += half & -passed(points[counts[r] + half - 1], x[r]);
   }
-  return base - points;
+  for (int64_t r = 0; n == 1 && r < m; ++r) counts[r] += passed(points[counts[r]], x[r]);
 }
 
-// Number of points < x.
-inline int64_t count_below(const double* points, int64_t n, double x) {
-  const double* base = points;
-  while (n > 1) {
-    const int64_t half = n / 2;
-    base = base[half - 1] < x ? base + half : base;
-    n -= half;
+// Linear between two points and clamped outside. Huge points are halved, or their difference would overflow.
+struct Ramp {
+  double scale;
+
+  explicit Ramp(const pm_column& column)
+      : scale(std::isfinite(column.points[column.n_points - 1] - column.points[0]) ? 1.0 : 0.5) {}
+
+  double operator()(double low, double high, double x) const {
+    const double inside = x < low ? low : (x > high ? high : x);
+    return (inside * scale - low * scale) / (high * scale - low * scale);
   }
-  return (base - points) + (n == 1 && *base < x);
+};
+
+// Rows without a fault, m unless a value is too large; NaN gives anything, and is replaced afterwards.
+int64_t raw_rows(const pm_column& column, const double* x, int64_t m, Slots out) {
+  const double mean = column.points[0], scale = column.points[1];
+  for (int64_t r = 0; r < m; ++r) {
+    const float value = static_cast<float>((x[r] - mean) * scale);
+    if (!std::isfinite(value) && !std::isnan(x[r])) return r;
+    out.ids[r] = column.ids[0];
+    out.values[r] = value;
+  }
+  return m;
 }
 
-// Halves keep the differences of huge numbers finite; the comparisons also settle 0/0.
-inline double share(double low, double high, double x) {
-  const double t = (0.5 * x - 0.5 * low) / (0.5 * high - 0.5 * low);
-  return t > 0 ? (t < 1 ? t : 1.0) : 0.0;
+void hat_rows(const pm_column& column, const double* x, int64_t m, Slots out) {
+  const Ramp ramp(column);
+  int64_t intervals[kBlock];
+  count_points<true>(column.points + 1, column.n_points - 2, x, m, intervals);
+  for (int64_t r = 0; r < m; ++r) {
+    const int64_t k = intervals[r];
+    const double t = ramp(column.points[k], column.points[k + 1], x[r]);
+    out.ids[r] = column.ids[k];
+    out.ids[kStride + r] = column.ids[k + 1];
+    out.values[r] = static_cast<float>(1.0 - t);
+    out.values[kStride + r] = static_cast<float>(t);
+  }
+}
+
+void bin_rows(const pm_column& column, const double* x, int64_t m, Slots out) {
+  int64_t bins[kBlock];
+  count_points<false>(column.points, column.n_points, x, m, bins);
+  for (int64_t r = 0; r < m; ++r) {
+    out.ids[r] = column.ids[bins[r]];
+    out.values[r] = 1.0f;
+  }
+}
+
+void ramp_rows(const pm_column& column, const double* x, int64_t m, Slots out) {
+  const Ramp ramp(column);
+  for (int64_t r = 0; r < m; ++r) {
+    out.ids[r] = column.ids[0];
+    out.values[r] = static_cast<float>(ramp(column.points[0], column.points[1], x[r]));
+  }
+}
+
+void mark_missing(const pm_column& column, const double* x, int64_t m, Slots out) {
+  for (int64_t r = 0; r < m; ++r) {
+    if (!std::isnan(x[r])) continue;
+    out.ids[r] = column.missing;
+    out.values[r] = column.marks_missing ? 1.0f : 0.0f;
+    if (column.kind == PM_COLUMN_HAT) out.values[kStride + r] = 0.0f;
+  }
 }
 
 int64_t encode_numbers(const pm_column& column, int64_t start, int64_t m, Slots out) {
   double x[kBlock];
   if (!load_numbers(column, start, m, x)) return 0;
-  const int64_t width = pm_column_width(column.kind);
-  const float mark = column.marks_missing ? 1.0f : 0.0f;
-  for (int64_t r = 0; r < m; ++r, out.ids += out.width, out.values += out.width) {
-    for (int64_t s = 0; s < width; ++s) out.ids[s] = 0, out.values[s] = 0;
-    if (std::isnan(x[r])) {
-      out.ids[0] = column.missing;
-      out.values[0] = mark;
-      continue;
-    }
-    switch (column.kind) {
-      case PM_COLUMN_RAW: {
-        const float value = static_cast<float>((x[r] - column.points[0]) * column.points[1]);
-        if (!std::isfinite(value)) return r;
-        out.ids[0] = column.ids[0];
-        out.values[0] = value;
-        break;
-      }
-      case PM_COLUMN_HAT: {
-        const int64_t k = last_not_above(column.points, column.n_points - 1, x[r]);
-        const double t = share(column.points[k], column.points[k + 1], x[r]);
-        out.ids[0] = column.ids[k];
-        out.values[0] = static_cast<float>(1.0 - t);
-        out.ids[1] = column.ids[k + 1];
-        out.values[1] = static_cast<float>(t);
-        break;
-      }
-      case PM_COLUMN_BINS:
-        out.ids[0] = column.ids[count_below(column.points, column.n_points, x[r])];
-        out.values[0] = 1.0f;
-        break;
-      default:
-        out.ids[0] = column.ids[0];
-        out.values[0] = static_cast<float>(share(column.points[0], column.points[1], x[r]));
-    }
+  int64_t done = m;
+  switch (column.kind) {
+    case PM_COLUMN_RAW: done = raw_rows(column, x, m, out); break;
+    case PM_COLUMN_HAT: hat_rows(column, x, m, out); break;
+    case PM_COLUMN_BINS: bin_rows(column, x, m, out); break;
+    default: ramp_rows(column, x, m, out);
   }
-  return m;
+  if (column.valid || column.type == PM_FLOAT32 || column.type == PM_FLOAT64) mark_missing(column, x, m, out);
+  return done;
 }
 
 template <class T>
 int64_t encode_codes(const pm_column& column, int64_t start, int64_t m, Slots out) {
   const T* codes = static_cast<const T*>(column.data) + column.first + start;
-  for (int64_t r = 0; r < m; ++r, out.ids += out.width, out.values += out.width) {
+  for (int64_t r = 0; r < m; ++r) {
     if (!is_valid(column.valid, column.first + start + r)) {
-      *out.ids = column.missing;
+      out.ids[r] = column.missing;
     } else {
       const uint64_t code = static_cast<uint64_t>(codes[r]);  // a negative one becomes huge
       if (code >= static_cast<uint64_t>(column.n_ids)) return r;
-      *out.ids = column.ids[code];
+      out.ids[r] = column.ids[code];
     }
-    *out.values = 1.0f;
+    out.values[r] = 1.0f;
   }
   return m;
 }
@@ -155,13 +181,13 @@ template <class T>
 int64_t encode_strings(const pm_column& column, int64_t start, int64_t m, Slots out) {
   const T* offsets = static_cast<const T*>(column.offsets) + column.first + start;
   const char* data = static_cast<const char*>(column.data);
-  for (int64_t r = 0; r < m; ++r, out.ids += out.width, out.values += out.width) {
+  for (int64_t r = 0; r < m; ++r) {
     const T begin = offsets[r], end = offsets[r + 1];
     const bool valid = is_valid(column.valid, column.first + start + r);
     if (valid && (begin < 0 || end < begin || end > column.n_bytes)) return r;
-    *out.ids = valid && end > begin ? pm::hash_bytes(data + begin, static_cast<size_t>(end - begin), column.seed)
+    out.ids[r] = valid && end > begin ? pm::hash_bytes(data + begin, static_cast<size_t>(end - begin), column.seed)
                                     : column.missing;
-    *out.values = 1.0f;
+    out.values[r] = 1.0f;
   }
   return m;
 }
@@ -198,16 +224,23 @@ struct Output {
   int64_t count;
 };
 
-void copy_slots(const pm_column* columns, int64_t n_columns, const uint64_t* ids, const float* values, Output& out) {
+// One row out of the slots, without its zeros.
+void copy_slots(const uint64_t* ids, const float* values, const uint16_t* fields, int64_t width, Output& out) {
   int64_t k = out.count;
-  for (int64_t c = 0; c < n_columns; ++c)
-    for (int32_t s = pm_column_width(columns[c].kind); s > 0; --s, ++ids, ++values) {
-      out.ids[k] = *ids;
-      out.values[k] = *values;
-      out.fields[k] = static_cast<uint16_t>(columns[c].field);
-      k += *values != 0;
-    }
+  for (int64_t s = 0; s < width; ++s) {
+    const float value = values[s * kStride];
+    out.ids[k] = ids[s * kStride];
+    out.values[k] = value;
+    out.fields[k] = fields[s];
+    k += value != 0;
+  }
   out.count = k;
+}
+
+// The field of each slot.
+void fill_fields(const pm_column* columns, int64_t n_columns, uint16_t* fields) {
+  for (int64_t c = 0; c < n_columns; ++c)
+    for (int32_t s = pm_column_width(columns[c].kind); s > 0; --s) *fields++ = static_cast<uint16_t>(columns[c].field);
 }
 
 void copy_rows(const pm_column* columns, int64_t n_columns, int64_t row, Output& out) {
@@ -235,13 +268,14 @@ int32_t pm_encode(const pm_column* columns, int64_t n_columns, int64_t n, int64_
     width += pm_column_width(columns[c].kind);
     if (columns[c].kind == PM_COLUMN_ROWS) extra += static_cast<const int64_t*>(columns[c].offsets)[n];
   }
-  if (capacity < width * (n + kBlock) + extra) return PM_FULL;
-  const int64_t scratch = capacity - width * kBlock;
+  if (capacity < width * (n + kStride) + extra) return PM_FULL;
+  const int64_t scratch = capacity - width * kStride;
+  fill_fields(columns, n_columns, fields + scratch);
   Output out{ids, values, fields, 0};
   indptr[0] = 0;
   for (int64_t start = 0; start < n; start += kBlock) {
     const int64_t m = n - start < kBlock ? n - start : kBlock;
-    Slots slots{ids + scratch, values + scratch, width};
+    Slots slots{ids + scratch, values + scratch};
     for (int64_t c = 0; c < n_columns; ++c) {
       if (columns[c].kind == PM_COLUMN_ROWS) continue;
       const int64_t done = encode_block(columns[c], start, m, slots);
@@ -249,12 +283,12 @@ int32_t pm_encode(const pm_column* columns, int64_t n_columns, int64_t n, int64_
         bad[0] = start + done, bad[1] = c;
         return PM_BAD_INPUT;
       }
-      const int64_t step = pm_column_width(columns[c].kind);
+      const int64_t step = kStride * pm_column_width(columns[c].kind);
       slots.ids += step, slots.values += step;
     }
     for (int64_t r = 0; r < m; ++r) {
-      copy_slots(columns, n_columns, ids + scratch + r * width, values + scratch + r * width, out);
-      copy_rows(columns, n_columns, start + r, out);
+      copy_slots(ids + scratch + r, values + scratch + r, fields + scratch, width, out);
+      if (extra) copy_rows(columns, n_columns, start + r, out);
       indptr[start + r + 1] = out.count;
     }
   }

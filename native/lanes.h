@@ -1,8 +1,12 @@
 // Vectors of eight numbers in the compiler's own extension: one instruction where the processor has it, several where
 // it has not, and the same bits everywhere, because sums are always kept in eight lanes and added in one order.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#if defined(__SSE__)
+#include <immintrin.h>
+#endif
 
 namespace pm {
 namespace PM_ISA {
@@ -42,6 +46,30 @@ inline __attribute__((always_inline)) double sum(const Vec<Real>& v) {
   return ((double(v[0]) + v[4]) + (double(v[1]) + v[5])) + ((double(v[2]) + v[6]) + (double(v[3]) + v[7]));
 }
 
+// Square roots. Compilers turn a loop over lanes into eight scalar roots, hence the instructions by name.
+inline __attribute__((always_inline)) Vec<float> root(const Vec<float>& v) {
+#if defined(__AVX__)
+  return (Vec<float>)_mm256_sqrt_ps((__m256)v);
+#elif defined(__SSE__)
+  __m128 half[2];
+  std::memcpy(half, &v, sizeof v);
+  half[0] = _mm_sqrt_ps(half[0]);
+  half[1] = _mm_sqrt_ps(half[1]);
+  Vec<float> r;
+  std::memcpy(&r, half, sizeof r);
+  return r;
+#else
+  Vec<float> r;
+  for (int64_t i = 0; i < kLanes; ++i) r[i] = std::sqrt(v[i]);
+  return r;
+#endif
+}
+inline __attribute__((always_inline)) Vec<double> root(const Vec<double>& v) {
+  Vec<double> r;
+  for (int64_t i = 0; i < kLanes; ++i) r[i] = std::sqrt(v[i]);
+  return r;
+}
+
 typedef float Four __attribute__((vector_size(16)));
 typedef int32_t FourMask __attribute__((vector_size(16)));
 
@@ -51,6 +79,13 @@ typedef int32_t FourMask __attribute__((vector_size(16)));
 #define PM_SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (::pm::PM_ISA::FourMask{i, j, k, l}))
 #endif
 
+inline __attribute__((always_inline)) bool any(FourMask v) {
+#if defined(__SSE__)
+  return _mm_movemask_ps((__m128)v) != 0;
+#else
+  return v[0] | v[1] | v[2] | v[3];
+#endif
+}
 inline __attribute__((always_inline)) Four load4(const float* p) {
   Four v;
   std::memcpy(&v, p, sizeof v);

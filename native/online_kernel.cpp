@@ -37,29 +37,11 @@ Sizes largest(const pm_online& model, const pm_chunk& c) {
   return sizes;
 }
 
-// Asks for the slots of the examples to come, so that they are there when needed.
-class Lookahead {
- public:
-  Lookahead(const pm_chunk& c, const int64_t* order, int64_t n) : c_(c), order_(order), n_(n) {}
-
-  template <class Machine>
-  void advance(const Machine& machine, int64_t current) {
-    const int64_t size = c_.indptr[current + 1] - c_.indptr[current];
-    while (next_ < n_ && ahead_ < size + kFeaturesAhead) {
-      const int64_t e = order_ ? order_[next_] : next_;
-      machine.prefetch(c_, e);
-      ahead_ += c_.indptr[e + 1] - c_.indptr[e];
-      ++next_;
-    }
-    ahead_ -= size;
-  }
-  void start(int64_t at) { next_ = at; }
-
- private:
-  const pm_chunk& c_;
-  const int64_t* order_;
-  int64_t n_, next_ = 0, ahead_ = 0;
-};
+// How many examples ahead slots are asked for: about kFeaturesAhead features.
+int64_t examples_ahead(const pm_chunk& c) {
+  const int64_t mean = c.n ? (c.indptr[c.n] - c.indptr[0]) / c.n : 0;
+  return 1 + kFeaturesAhead / std::max<int64_t>(mean, 1);
+}
 
 double clipped(const pm_online& m, double p) {
   if (m.loss == PM_LOGISTIC || m.loss == PM_POISSON || (m.loss == PM_HINGE && !m.peer_order))
@@ -75,13 +57,12 @@ void see_label(pm_online& m, double y) {
 template <class Real>
 int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int64_t n_order, Single<Real>& machine,
                      double* predictions, int64_t* done) {
-  Lookahead lookahead(c, order, n_order);
-  lookahead.start(*done);
-  const bool prefetches = machine.prefetches();
+  const int64_t ahead = machine.prefetches() ? examples_ahead(c) : n_order;
   for (int64_t i = *done; i < n_order; ++i) {
     const int64_t e = order ? order[i] : i;
     *done = i;
-    if (prefetches) lookahead.advance(machine, e);
+    machine.prefetch_announced();  // what a short example left of the one announced before
+    if (i + ahead < n_order) machine.announce(c, order ? order[i + ahead] : i + ahead);
     if (!machine.example().load(c, e, true)) return PM_FULL;
     const double y = c.labels[e], h = c.weights ? c.weights[e] : 1.0;
     const bool learning = h > 0 && y == y;

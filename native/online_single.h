@@ -16,7 +16,7 @@ struct Slot {
   Real w, G, s, z;
 };
 
-constexpr uint64_t kCached = 1 << 20;  // tables below a megabyte need no prefetch
+constexpr uint64_t kCached = 1 << 19;  // tables below half a megabyte need no prefetch
 constexpr int64_t kFeaturesAhead = 64;
 
 template <class Real>
@@ -149,18 +149,12 @@ class Single {
     });
   }
 
-  void prefetch(const pm_chunk& c, int64_t e) const {
-    const pm_region& r = m_.regions[0];
-    const S* const slots = static_cast<const S*>(r.slots);
-    const int64_t stop = c.indptr[e + 1];
-    if (r.hashed) {
-      const uint64_t mask = r.n_slots - 1;
-      each_hashed_key(c, c.indptr[e], stop - c.indptr[e],
-                      [&](int64_t, uint32_t key) { __builtin_prefetch(slots + (key & mask), 1); });
-    } else {
-      const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
-      for (int64_t k = c.indptr[e]; k < stop; ++k) __builtin_prefetch(slots + rows[k], 1);
-    }
+  // Asks for the slots of a later example while the loaded one is gathered, so that they are there when needed.
+  void announce(const pm_chunk& c, int64_t e) {
+    upcoming_ = {c.indices, c.indptr[e], c.indptr[e + 1], c.wide != 0};
+  }
+  void prefetch_announced() {
+    while (upcoming_.next < upcoming_.stop) prefetch_some(upcoming_.stop - upcoming_.next);
   }
   bool prefetches() const { return m_.regions[0].n_slots * sizeof(S) > kCached; }
 
@@ -171,6 +165,22 @@ class Single {
     const uint64_t key = run.base + run.keys[j];
     return r.hashed ? key & (r.n_slots - 1) : key;
   }
+  inline __attribute__((always_inline)) void prefetch_some(int64_t count) {
+    const pm_region& r = m_.regions[0];
+    const S* const slots = static_cast<const S*>(r.slots);
+    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
+    count = std::min(count, upcoming_.stop - upcoming_.next);
+    if (upcoming_.wide) {
+      const uint64_t* const ids = static_cast<const uint64_t*>(upcoming_.indices) + upcoming_.next;
+      for (int64_t k = 0; k < count; ++k) __builtin_prefetch(slots + (static_cast<uint32_t>(ids[k]) & mask), 1);
+    } else {
+      const uint32_t* const rows = static_cast<const uint32_t*>(upcoming_.indices) + upcoming_.next;
+      for (int64_t k = 0; k < count; ++k)
+        __builtin_prefetch(slots + (r.hashed ? static_cast<uint32_t>(mix(rows[k])) & mask : rows[k]), 1);
+    }
+    upcoming_.next += count;
+  }
+
   static bool contiguous(const Run<Real>& run) {
     return run.rising && run.count && run.keys[run.count - 1] - run.keys[0] == static_cast<uint64_t>(run.count) - 1;
   }
@@ -208,70 +218,86 @@ class Single {
   void gather(const Run<Real>& run) {
     S* const slots = region(run);
     const pm_region& r = m_.regions[run.degree - 1];
-    const bool ahead = run.degree > 1 && r.n_slots * sizeof(S) > kCached;
+    if (run.degree > 1 && r.n_slots * sizeof(S) > kCached && !contiguous(run))
+      for (int64_t j = 0; j < run.count; ++j) __builtin_prefetch(slots + place(run, j), 1);
     if (r.hashed) {
-      const uint64_t mask = r.n_slots - 1;
-      gather_at<learning>(run, slots, ahead, [&](int64_t j) { return (run.base + run.keys[j]) & mask; });
+      const uint64_t mask = r.n_slots - 1, base = run.base;
+      const uint32_t* const keys = run.keys;
+      gather_at<learning>(run, slots, [=](int64_t j) { return (base + keys[j]) & mask; });
     } else if (contiguous(run)) {
-      S* const from = slots + run.base + run.keys[0];
-      gather_at<learning>(run, from, false, [](int64_t j) { return static_cast<uint64_t>(j); });
+      gather_at<learning>(run, slots + run.base + run.keys[0], [](int64_t j) { return static_cast<uint64_t>(j); });
     } else {
-      gather_at<learning>(run, slots, ahead, [&](int64_t j) { return run.base + run.keys[j]; });
+      const uint64_t base = run.base;
+      const uint32_t* const keys = run.keys;
+      gather_at<learning>(run, slots, [=](int64_t j) { return base + keys[j]; });
     }
   }
 
   template <bool learning, class Place>
-  inline __attribute__((always_inline)) void gather_at(const Run<Real>& run, S* slots, bool ahead, Place place) {
-    if (ahead)
-      for (int64_t j = 0; j < run.count; ++j) __builtin_prefetch(slots + place(j), 1);
+  inline __attribute__((always_inline)) void gather_at(const Run<Real>& run, S* slots, Place place) {
     int64_t j = 0;
     if constexpr (sizeof(Real) == 4) {
-      const Four a = {run.a, run.a, run.a, run.a};
-      const bool normalized = m_.normalized;
-      for (; j + 4 <= run.count; j += 4) {
-        S* const at[4] = {slots + place(j), slots + place(j + 1), slots + place(j + 2), slots + place(j + 3)};
-        const Four r0 = load4(&at[0]->w), r1 = load4(&at[1]->w), r2 = load4(&at[2]->w), r3 = load4(&at[3]->w);
-        const Four t0 = PM_SHUFFLE(r0, r1, 0, 4, 1, 5), t1 = PM_SHUFFLE(r2, r3, 0, 4, 1, 5);
-        const Four t2 = PM_SHUFFLE(r0, r1, 2, 6, 3, 7), t3 = PM_SHUFFLE(r2, r3, 2, 6, 3, 7);
-        store4(w_ + n_, PM_SHUFFLE(t0, t1, 0, 1, 4, 5));
-        store4(G_ + n_, PM_SHUFFLE(t0, t1, 2, 3, 6, 7));
-        Four x = a * load4(run.x + j);
-        if (normalized) {
-          const Four s = PM_SHUFFLE(t2, t3, 0, 1, 4, 5), small = x * s;
-          const FourMask fine = (small <= 1.0f) & (small >= -1.0f) & (s > 0.0f);
-          if (!(fine[0] & fine[1] & fine[2] & fine[3])) {
-            for (int k = 0; k < 4; ++k) {
-              S value = *at[k];
-              x_[n_ + k] = scaled<learning>(value, *at[k], x[k]);
-              w_[n_ + k] = value.w, G_[n_ + k] = value.G;
-            }
-            n_ += 4;
-            continue;
-          }
-          x = small;
+      const int64_t full = run.count / 4 * 4;
+      if (run.degree == 1 && upcoming_.next < upcoming_.stop) {
+        for (; j < full && upcoming_.next < upcoming_.stop; j += 4) {
+          prefetch_some(4);
+          four<learning>(run, slots, place, j, j + 4);
         }
-        store4(x_ + n_, x);
-        n_ += 4;
       }
+      four<learning>(run, slots, place, j, full);
+      j = full;
     }
     for (; j < run.count; ++j) gather_one(slots[place(j)], nullptr, run.a * run.x[j], learning);
+  }
+
+  // Features from … to of a run, four at a time.
+  template <bool learning, class Place>
+  inline __attribute__((always_inline)) void four(const Run<Real>& run, S* slots, Place place, int64_t from, int64_t to) {
+    const Four a = {run.a, run.a, run.a, run.a};
+    const bool normalized = m_.normalized;
+    const float* const values = run.x;
+    float *const w = w_ + n_ - from, *const G = G_ + n_ - from, *const scaled_x = x_ + n_ - from;
+    for (int64_t j = from; j < to; j += 4) {
+      const Four r0 = load4(&slots[place(j)].w), r1 = load4(&slots[place(j + 1)].w);
+      const Four r2 = load4(&slots[place(j + 2)].w), r3 = load4(&slots[place(j + 3)].w);
+      const Four t0 = PM_SHUFFLE(r0, r1, 0, 4, 1, 5), t1 = PM_SHUFFLE(r2, r3, 0, 4, 1, 5);
+      const Four x = a * load4(values + j);
+      store4(w + j, PM_SHUFFLE(t0, t1, 0, 1, 4, 5));
+      store4(G + j, PM_SHUFFLE(t0, t1, 2, 3, 6, 7));
+      if (!normalized) {
+        store4(scaled_x + j, x);
+        continue;
+      }
+      const Four t2 = PM_SHUFFLE(r0, r1, 2, 6, 3, 7), t3 = PM_SHUFFLE(r2, r3, 2, 6, 3, 7);
+      const Four s = PM_SHUFFLE(t2, t3, 0, 1, 4, 5), small = x * s;
+      store4(scaled_x + j, small);
+      if (any((small > 1.0f) | (small < -1.0f) | ((s == 0.0f) & (x != 0.0f)))) {
+        for (int k = 0; k < 4; ++k) {
+          S& slot = slots[place(j + k)];
+          S value = slot;
+          scaled_x[j + k] = scaled<learning>(value, slot, x[k]);
+          w[j + k] = value.w, G[j + k] = value.G;
+        }
+      }
+    }
+    n_ += to - from;
   }
 
   // From features to directions: x becomes x / sqrt(G) with the new G.
   template <bool adaptive>
   void directions(Real g2, double& n, double& q) {
     V squares = {}, moves = {};
-    for (int64_t k = 0; k < n_; k += kLanes) {
-      const V x = load(x_ + k), xx = x * x;
+    Real *const xs = x_, *const Gs = G_;
+    const int64_t count = n_;
+    for (int64_t k = 0; k < count; k += kLanes) {
+      const V x = load(xs + k), xx = x * x;
       squares += xx;
       if (adaptive) {
-        const V G = load(G_ + k) + g2 * xx;
-        store(G_ + k, G);
-        V root;
-        for (int64_t i = 0; i < kLanes; ++i) root[i] = std::sqrt(G[i]);
-        const V inverse = G > 0 ? 1 / root : V{};
+        const V G = load(Gs + k) + g2 * xx;
+        store(Gs + k, G);
+        const V inverse = G > 0 ? 1 / root(G) : V{};
         moves += xx * inverse;
-        store(x_ + k, x * inverse);
+        store(xs + k, x * inverse);
       }
     }
     n = sum<Real>(squares);
@@ -279,7 +305,10 @@ class Single {
   }
 
   void step(Real u) {
-    for (int64_t k = 0; k < n_; k += kLanes) store(w_ + k, load(w_ + k) + u * load(x_ + k));
+    Real* const w = w_;
+    const Real* const x = x_;
+    const int64_t count = n_;
+    for (int64_t k = 0; k < count; k += kLanes) store(w + k, load(w + k) + u * load(x + k));
   }
 
   // Writes the slots back. (Scales were written when they grew.)
@@ -306,14 +335,17 @@ class Single {
   inline __attribute__((always_inline)) void scatter_at(const Run<Real>& run, S* slots, Place place) {
     int64_t j = 0;
     if constexpr (sizeof(Real) == 4) {
-      for (; j + 4 <= run.count; j += 4, n_ += 4) {
-        const Four w = load4(w_ + n_), G = load4(G_ + n_);
+      const float *const ws = w_ + n_, *const Gs = G_ + n_;
+      const int64_t full = run.count / 4 * 4;
+      for (; j < full; j += 4) {
+        const Four w = load4(ws + j), G = load4(Gs + j);
         const Four low = PM_SHUFFLE(w, G, 0, 4, 1, 5), high = PM_SHUFFLE(w, G, 2, 6, 3, 7);
         std::memcpy(&slots[place(j)].w, &low, 8);
         std::memcpy(&slots[place(j + 1)].w, reinterpret_cast<const char*>(&low) + 8, 8);
         std::memcpy(&slots[place(j + 2)].w, &high, 8);
         std::memcpy(&slots[place(j + 3)].w, reinterpret_cast<const char*>(&high) + 8, 8);
       }
+      n_ += full;
     }
     for (; j < run.count; ++j) scatter_one(slots[place(j)], nullptr);
   }
@@ -323,8 +355,15 @@ class Single {
     if (touched) *touched = now_;  // its share of this example's shrinking is still to come
   }
 
+  struct Upcoming {
+    const void* indices = nullptr;
+    int64_t next = 0, stop = 0;
+    bool wide = false;
+  };
+
   pm_online& m_;
   Example<Real> example_;
+  Upcoming upcoming_;
   int64_t limit_, n_ = 0;
   double peer_correction_ = 0, now_ = 0;
   bool regularized_, rescaled_ = false;

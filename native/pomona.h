@@ -213,12 +213,12 @@ typedef struct {
   int32_t field;
 } pm_column;
 
-#define PM_ENCODE_BLOCK 256
+#define PM_ENCODE_SCRATCH 264
 
-// Slots a column takes in each row of the scratch part (rows: none).
+// Features a column may give in each row (rows: not counted).
 PM_API int32_t pm_column_width(int32_t kind);
 // CSR rows of n examples; zero values are left out. `capacity` counts entries of ids, values and fields: the widths
-// of all columns times n, plus the entries of the `rows` columns, plus PM_ENCODE_BLOCK times the widths as scratch.
+// of all columns times n, plus the entries of the `rows` columns, plus PM_ENCODE_SCRATCH times the widths.
 // PM_BAD_INPUT: bad[0] is the row and bad[1] the column with a value that is not finite or not in its dictionary.
 PM_API int32_t pm_encode(const pm_column* columns, int64_t n_columns, int64_t n, int64_t* indptr, uint64_t* ids,
                          float* values, uint16_t* fields, int64_t capacity, int64_t* bad);
@@ -234,6 +234,11 @@ PM_API int32_t pm_words(const char* data, int64_t n_bytes, const int64_t* offset
 PM_API int32_t pm_word_rows(const char* data, int64_t n_bytes, const int64_t* offsets, int64_t n, uint64_t seed,
                             int32_t n_gram, int32_t skips, int64_t* rows, uint64_t* ids, float* values,
                             int64_t capacity, int64_t* done);
+
+// ---- fingerprints of examples (rows.cpp) ----
+// Hash of the features of each example and of its label, where there are labels. It does not depend on the order of
+// the features, and zero values count as absent.
+PM_API int32_t pm_hash_rows(const pm_chunk* chunk, uint64_t* hashes);
 
 #ifdef __cplusplus
 }

@@ -84,7 +84,7 @@ int32_t fail(pm_text_rows* rows, const Line& line, const char* at, const char* r
   char quoted_name[4 * kQuoted + 8] = "", token[4 * kQuoted + 8] = "nothing";
   if (name) quote(quoted_name, name, name_end);
   if (token_end > at) quote(token, at, token_end);
-  char text[2 * sizeof(quoted_name) + 128];
+  char text[2 * sizeof(quoted_name) + 128] = "";
   int n = std::snprintf(text, sizeof(text), rule, quoted_name);
   std::snprintf(text + n, sizeof(text) - static_cast<size_t>(n), ", got %s", token);
   constexpr size_t room = sizeof(rows->error.message) - 1;

@@ -102,7 +102,7 @@ class VwParser {
     if (*q == ':') {
       const char* const at = q + 1;
       q = delimiters_.next();
-      if (!pm::read_double(at, q, line.end, weight) || *q == ':' || !std::isfinite(weight))
+      if (!pm::read_double(at, q, line.end, weight) || *q == ':' || !std::isfinite(static_cast<float>(weight)))
         return fail_number(rows_, line, at, "after %s", p, at);
     }
     const int64_t first = rows_->n_features;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "hash.h"
+#include "ngrams.h"
 #include "pomona.h"
 
 namespace {
@@ -70,28 +71,6 @@ bool next_word(const char*& p, const char* end, const char** start, const char**
   return false;
 }
 
-// Depends on the order of the words, unlike the product of two features.
-inline uint64_t join(uint64_t gram, uint64_t word) { return pm::mix(gram) + word; }
-
-struct Grams {
-  const uint64_t* words;
-  int64_t n_words;
-  uint64_t* out;
-  int64_t count, capacity;
-
-  // All grams that go on from `last`; false when there is no room.
-  bool extend(uint64_t gram, int64_t last, int32_t more, int32_t skips) {
-    for (int32_t gap = 0; gap <= skips && last + 1 + gap < n_words; ++gap) {
-      const int64_t next = last + 1 + gap;
-      if (count == capacity) return false;
-      const uint64_t longer = join(gram, words[next]);
-      out[count++] = longer;
-      if (more > 1 && !extend(longer, next, more - 1, skips - gap)) return false;
-    }
-    return true;
-  }
-};
-
 // Sorts, merges equal ids and weighs: returns the entries left.
 int64_t weigh(uint64_t* ids, float* values, int64_t n) {
   std::sort(ids, ids + n);
@@ -146,12 +125,17 @@ int32_t pm_word_rows(const char* data, int64_t n_bytes, const int64_t* offsets, 
     const char *p = data + offsets[i], *end = data + offsets[i + 1], *start, *stop;
     while (next_word(p, end, &start, &stop)) {
       if (first + words == capacity) return PM_FULL;
+      values[first + words] = 1.0f;
       ids[first + words++] = pm::hash_bytes(start, static_cast<size_t>(stop - start), seed);
     }
-    Grams grams{ids + first, words, ids + first, words, capacity - first};
-    for (int64_t w = 0; n_gram > 1 && w < words; ++w)
-      if (!grams.extend(ids[first + w], w, n_gram - 1, skips)) return PM_FULL;
-    rows[i + 1] = first + weigh(ids + first, values + first, grams.count);
+    int64_t count = words;
+    const auto add = [&](uint64_t gram, double, int64_t, uint32_t) {
+      if (first + count == capacity) return false;
+      ids[first + count++] = gram;
+      return true;
+    };
+    if (!pm::for_each_gram(ids + first, values + first, words, n_gram, skips, add)) return PM_FULL;
+    rows[i + 1] = first + weigh(ids + first, values + first, count);
   }
   *done = n;
   return PM_OK;

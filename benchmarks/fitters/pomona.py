@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.contenders import Clock
+from benchmarks.contenders.pomona import InMemory
 from benchmarks.datasets import Dataset, Parts
 from benchmarks.fitters import Fit, Method
 
@@ -16,19 +17,17 @@ TARGET = "label"
 
 
 class Fitter:
-    """Trains on a frame or a matrix in memory, with pomona's own encoding."""
+    """Encodes both parts once, by pomona's own encoding, and trains on the encoded chunks."""
 
     def __init__(self, parts: Parts, **encode: Any) -> None:
-        from pomona.options import EncodeOptions, ReadOptions
-
         self.parts = parts
-        self.encode = EncodeOptions(**encode)
-        train = parts.train
-        self.read = ReadOptions(
-            target=None if train.is_sparse else TARGET,
-            categorical=train.categorical,
-            text=train.text,
-        )
+        if parts.train.is_sparse:
+            from pomona.source.arrays import ArraySource
+
+            self.train: Any = ArraySource(parts.train.X, parts.train.y)
+            self.test: Any = ArraySource(parts.test.X, parts.test.y)
+        else:
+            self.train, self.test = _encoded(parts, encode)
 
     def fit(self, method: Method, predict: bool) -> Fit:
         from pomona.model import train
@@ -37,28 +36,34 @@ class Fitter:
         task = self.parts.train.task
         learn = LearnOptions(
             task=task,
-            loss=None if task == "multiclass" else "squared" if task == "regression" else method.loss,
+            loss="squared" if task == "regression" else method.loss,
             interactions=method.interactions,
             learning_rate=method.learning_rate,
         )
         clock = Clock()
         with clock.running():
-            model = train(_with_target(self.parts.train), read=self.read, encode=self.encode, learn=learn)
-        answers = None
-        if predict:
-            answers = _answers(model, self.parts.test, self.read)
+            model = train(self.train, learn=learn)
+        answers = _answers(model, self.test, task) if predict else None
         return Fit(float(model.summary["loss"]), answers, clock.seconds)
 
 
-def _with_target(dataset: Dataset) -> Any:
-    if dataset.is_sparse:
-        return dataset.X, dataset.y
-    return dataset.X.assign(**{TARGET: dataset.y})
+def _encoded(parts: Parts, encode: dict[str, Any]) -> tuple[InMemory, InMemory]:
+    from pomona.encode import EncodedSource, TableEncoder
+    from pomona.options import EncodeOptions, ReadOptions
+    from pomona.source import open_source
+
+    def table(part: Dataset) -> Any:
+        return open_source(part.X.assign(**{TARGET: part.y}))
+
+    read = ReadOptions(target=TARGET, categorical=parts.train.categorical, text=parts.train.text)
+    encoder = TableEncoder.fit(table(parts.train), read, EncodeOptions(**encode))
+    train, test = (EncodedSource(table(part), encoder) for part in (parts.train, parts.test))
+    return InMemory(train), InMemory(test)
 
 
-def _answers(model: Any, test: Dataset, read: Any) -> NDArray[Any]:
-    raw = np.concatenate(list(model.predict(test.X, read=read)))
-    if test.task == "regression":
+def _answers(model: Any, test: Any, task: str) -> NDArray[Any]:
+    raw = np.concatenate(list(model.predict(test)))
+    if task == "regression":
         return raw
     codes = raw.argmax(axis=1) if raw.ndim == 2 else (raw > 0.5).astype(np.int64)
     return np.asarray(model.task.classes)[codes]

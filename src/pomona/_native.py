@@ -518,7 +518,7 @@ def _text_rows(rows: _TextRows, arrays: dict[str, NDArray[Any]]) -> TextRows:
 
 RAW, HAT, BINS, RAMP, CODES, STRINGS, ROWS = range(7)
 INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64, FLOAT32, FLOAT64, BITS = range(11)
-ENCODE_BLOCK = 256
+ENCODE_SCRATCH = 264
 
 #: One ``pm_column``; the addresses are those of arrays that the caller keeps alive.
 COLUMN = np.dtype(
@@ -557,7 +557,7 @@ def column_width(kind: int) -> int:
 def encode_columns(columns: NDArray[np.void], n: int, n_row_entries: int = 0) -> EncodedRows:
     """Features of ``n`` rows; ``n_row_entries`` are those of the columns of kind ``ROWS``."""
     width = sum(column_width(kind) for kind in columns["kind"].tolist())
-    capacity = width * (n + ENCODE_BLOCK) + n_row_entries
+    capacity = width * (n + ENCODE_SCRATCH) + n_row_entries
     indptr = np.zeros(n + 1, np.int64)
     ids, values = np.empty(capacity, np.uint64), np.empty(capacity, np.float32)
     fields, bad = np.empty(capacity, np.uint16), np.zeros(2, np.int64)
@@ -583,7 +583,7 @@ def words(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Words of lower-case strings: where those of each string begin, then start and end of every word."""
     n = len(offsets) - 1
-    capacity = (int(offsets[-1] - offsets[0]) if n > 0 else 0) + 1
+    capacity = len(data) + 1
     rows = np.zeros(n + 1, np.int64)
     starts, ends = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
     status = _lib.pm_words(
@@ -660,3 +660,12 @@ def vw_names(
         if size <= len(packed):
             return packed[:size].copy(), ends
         packed = np.empty(size, np.uint8)
+# ---- fingerprints of examples ----
+_lib.pm_hash_rows.argtypes = [c.POINTER(ChunkStruct), c.c_void_p]
+
+
+def hash_rows(chunk: ChunkStruct) -> NDArray[np.uint64]:
+    """Hash of the features and the label of each example."""
+    hashes = np.empty(chunk.n, np.uint64)
+    _lib.pm_hash_rows(c.byref(chunk), pointer(hashes, np.uint64))
+    return hashes

@@ -12,6 +12,8 @@ from pomona.errors import DataFormatError, OptionError
 
 Kind = Literal["binary", "multiclass", "regression"]
 KINDS: tuple[Kind, ...] = ("binary", "multiclass", "regression")
+#: Wish for a binary or a multi-class task, whichever the target shows.
+CLASSIFICATION = "classification"
 
 #: A numeric target with more distinct whole numbers than this is taken as a quantity, not as classes.
 MAX_INFERRED_CLASSES = 100
@@ -28,7 +30,7 @@ class Task:
     @classmethod
     def infer(cls, labels: NDArray[Any], wanted: str | None = None) -> Task:
         """Find the task from a sample of targets, or check the one that was asked for."""
-        if wanted is not None and wanted not in KINDS:
+        if wanted is not None and wanted not in (*KINDS, CLASSIFICATION):
             raise OptionError(f"the task must be one of {', '.join(KINDS)}; got {wanted!r}")
         if len(labels) == 0:
             raise DataFormatError("no example with a label was found: there is nothing to learn from")
@@ -37,6 +39,8 @@ class Task:
             raise DataFormatError("the target has values that are missing or not finite: remove those rows")
         classes = np.unique(labels).tolist()
         kind = wanted or cls._guess(labels, classes, numeric)
+        if kind == CLASSIFICATION:
+            kind = "binary" if len(classes) <= 2 else "multiclass"
         if kind == "regression":
             if not numeric:
                 raise OptionError(f"regression needs a numeric target; got text such as {classes[0]!r}")

@@ -8,19 +8,19 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
-def _heavy(counts: NDArray[np.int64], bins: int) -> NDArray[np.bool_]:
+def _heavy(counts: Floats, bins: int) -> NDArray[np.bool_]:
     """Which values hold at least 1/bins of the mass; each of them earns a place of its own."""
     return np.asarray(counts * bins >= counts.sum())
 
 
-def _even_cuts(counts: NDArray[np.int64], parts: int) -> NDArray[np.int64]:
+def _even_cuts(counts: Floats, parts: int) -> NDArray[np.int64]:
     """Positions that end each of so many parts of nearly equal mass; none is empty."""
     reached = np.cumsum(counts)
     goals = reached[-1] * np.arange(1, parts + 1) / parts
-    return np.unique(np.searchsorted(reached, goals - 1e-9).clip(max=len(counts) - 1))
+    return np.unique(np.searchsorted(reached, goals * (1 - 1e-12)).clip(max=len(counts) - 1))
 
 
-def knots(values: Floats, counts: NDArray[np.int64], bins: int) -> Floats:
+def knots(values: Floats, counts: Floats, bins: int) -> Floats:
     """Rising knots, at most ``bins``: all values if few, else the heavy ones, both ends and even quantiles.
 
     Parameters
@@ -43,7 +43,7 @@ def knots(values: Floats, counts: NDArray[np.int64], bins: int) -> Floats:
     return np.unique(np.concatenate([values[heavy], chosen]))
 
 
-def edges(values: Floats, counts: NDArray[np.int64], bins: int) -> Floats:
+def edges(values: Floats, counts: Floats, bins: int) -> Floats:
     """Rising upper edges of at most ``bins`` bins (the last has none); a heavy value has a bin of its own."""
     last = np.ones(len(values), np.bool_)  # whether a bin ends after this value
     if len(values) > bins:

@@ -44,9 +44,7 @@ def numeric_words(option: str) -> list[str]:
     words = (AUTO_NUMERIC if option == "auto" else option).split("+")
     unknown = [word for word in words if word not in NUMERIC_WORDS]
     if unknown or len(set(words)) < len(words):
-        raise OptionError(
-            f"numeric must be auto, or some of {', '.join(NUMERIC_WORDS)} joined by '+'; got {option!r}"
-        )
+        raise OptionError(f"numeric must be auto, or some of {', '.join(NUMERIC_WORDS)} joined by '+'; got {option!r}")
     return words
 
 
@@ -116,6 +114,13 @@ def is_string(type_: pa.DataType) -> bool:
     )
 
 
+def without_views(array: pa.Array) -> pa.Array:
+    """Strings in one buffer: few functions of pyarrow, and none of the native core, take the other layout."""
+    if array.type == pa.string_view():
+        return array.cast(pa.large_string())
+    return array.cast(pa.large_binary()) if array.type == pa.binary_view() else array
+
+
 def kind_of(type_: pa.DataType) -> ColumnKind | None:
     """The kind that an Arrow type suggests; None for nested and other types that cannot be encoded."""
     if pa.types.is_dictionary(type_):
@@ -162,9 +167,7 @@ def _date_numbers(array: pa.Array, of: str) -> pa.Array:
     if of == "weekday":
         return pc.day_of_week(array)
     if of == "hour":
-        return (
-            pc.hour(array) if pa.types.is_timestamp(array.type) else pa.array(np.zeros(len(array), np.int64))
-        )
+        return pc.hour(array) if pa.types.is_timestamp(array.type) else pa.array(np.zeros(len(array), np.int64))
     if pa.types.is_date32(array.type):
         return array.cast(pa.int32())
     if pa.types.is_date64(array.type):
@@ -188,26 +191,31 @@ def texts_of(array: pa.Array) -> pa.Array:
         type_ = array.type
     if pa.types.is_null(type_):
         return array.cast(pa.string())
-    if type_ == pa.string_view():
-        return array.cast(pa.large_string())
-    if type_ == pa.binary_view():
-        return array.cast(pa.large_binary())
     if is_string(type_):
         return array
-    if pa.types.is_floating(
-        type_
-    ):  # whole numbers with gaps come as floats from pandas: 3.0 is the level "3"
+    if pa.types.is_floating(type_):  # whole numbers with gaps come as floats from pandas: 3.0 is the level "3"
         whole = numpy_of(array.drop_null())
         if np.all(np.isnan(whole) | (whole == np.floor(whole)) & (np.abs(whole) < 2.0**53)):
             array = pc.if_else(pc.is_nan(array), pa.scalar(None, type_), array).cast(pa.int64())
     return array.cast(pa.string())
 
 
-def learn_numbers(name: str, values: Floats, words: Sequence[str], bins: int, of: str = "") -> list[Part]:
+def counted(values: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
+    """The distinct finite values, rising, and how often each occurs; a weight of 2 counts as twice."""
+    finite = np.isfinite(values)
+    if weights is None:
+        distinct, counts = np.unique(values[finite], return_counts=True)
+        return distinct, counts.astype(np.float64)
+    distinct, places = np.unique(values[finite], return_inverse=True)
+    return distinct, np.bincount(places, weights[finite], len(distinct))
+
+
+def learn_numbers(
+    name: str, values: Floats, words: Sequence[str], bins: int, of: str = "", weights: Floats | None = None
+) -> list[Part]:
     """Parts for a column of numbers, from a sample; none where it never changes."""
-    finite = values[np.isfinite(values)]
     has_missing = bool(np.isnan(values).any())
-    distinct, counts = np.unique(finite, return_counts=True)
+    distinct, counts = counted(values, weights)
     if len(distinct) <= 1:
         # A column that is either missing or constant says all by "is missing".
         return [Part.make(_native.RAW, name, (0.0, 0.0), of)] if has_missing and len(distinct) else []
@@ -218,7 +226,7 @@ def learn_numbers(name: str, values: Floats, words: Sequence[str], bins: int, of
         if word == "raw":
             parts.append(Part.make(_native.RAW, name, (0.0, 1.0), of))
         elif word == "standard":
-            parts.append(Part.make(_native.RAW, name, _standard(finite), of))
+            parts.append(Part.make(_native.RAW, name, _standard(distinct, counts), of))
         elif word == "hat":
             parts.append(Part.make(_native.HAT, name, knots(distinct, counts, bins), of))
         else:
@@ -226,18 +234,22 @@ def learn_numbers(name: str, values: Floats, words: Sequence[str], bins: int, of
     return parts
 
 
-def _standard(finite: Floats) -> tuple[float, float]:
-    size = float(np.abs(finite).max()) or 1.0
-    mean, deviation = float((finite / size).mean()), float((finite / size).std())
+def _standard(distinct: Floats, counts: Floats) -> tuple[float, float]:
+    size = float(np.abs(distinct).max()) or 1.0
+    x, share = distinct / size, counts / counts.sum()
+    mean = float((x * share).sum())
+    deviation = float(np.sqrt(((x - mean) ** 2 * share).sum()))
     return mean * size, 1 / (deviation * size) if deviation * size > 0 else 1.0
 
 
-def learn_date(name: str, array: pa.Array, words: Sequence[str], bins: int) -> list[Part]:
+def learn_date(
+    name: str, array: pa.Array, words: Sequence[str], bins: int, weights: Floats | None = None
+) -> list[Part]:
     """Parts for a date: those of its numbers that change."""
     parts = []
     for of in DATE_PARTS:
         wanted = ["standard" if word == "raw" else word for word in words]
-        parts += learn_numbers(name, plain_numbers(array, of), list(dict.fromkeys(wanted)), bins, of)
+        parts += learn_numbers(name, plain_numbers(array, of), list(dict.fromkeys(wanted)), bins, of, weights)
     return parts
 
 

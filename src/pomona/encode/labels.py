@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pomona.encode.columns import is_string
 from pomona.errors import DataFormatError
-from pomona.source.table import numpy_of
+from pomona.source.table import numpy_of, strings_of
 
 
 def labels_of(array: pa.Array, whole: bool) -> NDArray[Any]:
@@ -26,9 +26,7 @@ def labels_of(array: pa.Array, whole: bool) -> NDArray[Any]:
         array = array.cast(pa.int8())
     if pa.types.is_integer(array.type) and array.null_count == 0:
         return numpy_of(array).astype(np.int64, copy=False)
-    if not (
-        pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)
-    ):
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
         return _strings(array.cast(pa.string()))
     values = numpy_of(array.cast(pa.float64(), safe=False))
     if whole and np.all((values == np.floor(values)) & (np.abs(values) < 2.0**53)):
@@ -39,18 +37,18 @@ def labels_of(array: pa.Array, whole: bool) -> NDArray[Any]:
 def _strings(array: pa.Array) -> NDArray[Any]:
     """Strings through their distinct values, which are few."""
     coded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    levels = coded.dictionary.to_pylist()
-    if coded.null_count or any(level is None for level in levels):
-        return np.array(coded.to_pylist(), object)
+    if not is_string(coded.type.value_type):
+        return labels_of(coded.dictionary_decode(), False)
+    levels = strings_of(coded.dictionary)
+    if coded.null_count or None in levels:
+        return np.array(strings_of(coded), object)
     table = np.array(levels if levels else [""])
     return np.asarray(table[numpy_of(coded.indices)])
 
 
 def weights_of(array: pa.Array, name: str, file: str, first_row: int) -> NDArray[np.float64]:
     """Importance weights, all finite and not negative."""
-    if not (
-        pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_boolean(array.type)
-    ):
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_boolean(array.type)):
         raise DataFormatError(f"the weight {name!r} must hold numbers, but it is {array.type}", file=file)
     values: NDArray[np.float64] = numpy_of(array.cast(pa.float64(), safe=False))
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))

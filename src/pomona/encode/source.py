@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from pomona.chunk import Chunk
 from pomona.encode.table import TableEncoder
 from pomona.errors import DataFormatError
-from pomona.source.table import TableSource, slices
+from pomona.source.table import TableSource
 
-#: Rows of a chunk, at most: what is encoded at once should stay in the cache of a core.
-CHUNK_ROWS = 1 << 13
+#: Features of a chunk, about: memory of this size is used again, more of it would be given back and cleared.
+CHUNK_ENTRIES = 1 << 18
+MIN_ROWS, MAX_ROWS = 1 << 8, 1 << 13
 #: Chunks that may wait for the learner.
 AHEAD = 4
 
@@ -78,15 +79,11 @@ class EncodedSource:
         return read_ahead(self._encode_all(), AHEAD)
 
     def _encode_all(self) -> Iterator[Chunk]:
-        row = 0
+        rows, row = min(MAX_ROWS, max(MIN_ROWS, CHUNK_ENTRIES // max(self.encoder.width, 1))), 0
         for batch in self.table.batches():
-            place, done = self.table.place, 0
-            for part in slices(batch, CHUNK_ROWS):
-                line = place.line + done if place.line else 0
-                chunk = self.encoder.encode(part, line, file=place.file)
+            for chunk in self.encoder.chunks(batch, rows, self.table.place) if len(batch) else ():
                 yield self._with_labels(chunk, row)
-                done += len(part)
-                row += len(part)
+                row += len(chunk)
 
     def _with_labels(self, chunk: Chunk, row: int) -> Chunk:
         rows = slice(row, row + len(chunk))

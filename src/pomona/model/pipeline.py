@@ -34,10 +34,13 @@ class TargetScale:
     scale: float = 1.0
 
     @classmethod
-    def fit(cls, labels: NDArray[np.float64], loss: str) -> TargetScale:
+    def fit(
+        cls, labels: NDArray[np.float64], loss: str, weights: NDArray[np.float64] | None = None
+    ) -> TargetScale:
         if loss not in ("squared", "quantile") or not len(labels):
             return cls()
-        shift, scale = float(np.mean(labels)), float(np.std(labels))
+        shift = float(np.average(labels, weights=weights))
+        scale = float(np.sqrt(np.average((labels - shift) ** 2, weights=weights)))
         return cls(shift, scale if np.isfinite(scale) and scale > 0 else 1.0)
 
 
@@ -189,6 +192,10 @@ class Model:
             header["summary"],
             header["options"],
         )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles and copies hold what a model file holds, so they give the same bits back."""
+        return Model.from_state, (self.state(),)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which appears when it is complete."""

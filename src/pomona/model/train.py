@@ -256,17 +256,17 @@ class Trainer:
             held = (np.arange(self._seen, self._seen + n) % every) == every - 1
             order = np.arange(n) if order is None else order
             learner.learn(chunk, chunk.labels, order[~held[order]])
-            self._hold_out(chunk, np.flatnonzero(held))
+            rows = np.flatnonzero(held)
+            self._hold_out(chunk, rows, np.ones(len(rows)) if chunk.weights is None else chunk.weights[rows])
         else:
             learner.learn(chunk, chunk.labels, order)
         self._seen += n
 
-    def _hold_out(self, chunk: Chunk, rows: NDArray[np.int64]) -> None:
+    def _hold_out(self, chunk: Chunk, rows: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
         if not len(rows):
             return
         assert chunk.labels is not None
         raw = self.model.learner.predict(take(chunk, rows))
-        weights = np.ones(len(rows)) if chunk.weights is None else chunk.weights[rows]
         each = losses(self.model.learner.parameters, raw, chunk.labels[rows])
         self._held[0] += float(weights @ each) * self._unit
         self._held[1] += float(weights.sum())

@@ -45,9 +45,7 @@ def _checked_weights(weights: Any) -> NDArray[np.float64] | None:
     values = np.ascontiguousarray(weights, np.float64)
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(bad):
-        raise DataFormatError(
-            f"a weight must be finite and not negative, but row {bad[0]} has {values[bad[0]]}"
-        )
+        raise DataFormatError(f"a weight must be finite and not negative, but row {bad[0]} has {values[bad[0]]}")
     return values
 
 
@@ -65,9 +63,7 @@ class ArraySource:
     reads_cheaply = True
     rewinds = True
 
-    def __init__(
-        self, X: Any, y: Any = None, weights: Any = None, names: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, X: Any, y: Any = None, weights: Any = None, names: Sequence[str] | None = None) -> None:
         _check_shape(X, y, weights)
         self.name = f"<{type(X).__name__}>"
         self.fields: list[str] = []
@@ -107,6 +103,12 @@ class ArraySource:
             start, self._done = self._done, self._done + len(chunk)
             yield self._with_labels(chunk, start, self._done)
         self._done = self.n_examples or 0
+
+    def whole(self) -> Chunk:
+        """All examples of a sparse matrix as one chunk, without a copy."""
+        indptr, indices, values = self._csr
+        chunk = Chunk(indptr, indices, values, names=self._lookup(indices))
+        return self._with_labels(chunk, 0, len(chunk))
 
     def _with_labels(self, chunk: Chunk, start: int, stop: int) -> Chunk:
         return Chunk(

@@ -61,9 +61,7 @@ def _labels(chunk: Chunk) -> tuple[pa.Array, pa.Array, str]:
         return pa.nulls(n, pa.float64()), pa.nulls(n, pa.string()), ""
     if labels.dtype.kind in "iufb":
         if labels.dtype.kind in "iu" and n and max(abs(int(labels.max())), abs(int(labels.min()))) > 1 << 53:
-            raise DataFormatError(
-                "a whole number as target must be below 2**53 to be cached", file=chunk.file
-            )
+            raise DataFormatError("a whole number as target must be below 2**53 to be cached", file=chunk.file)
         return _wrap(labels.astype(np.float64)), pa.nulls(n, pa.string()), labels.dtype.str
     return pa.nulls(n, pa.float64()), pa.array(labels.tolist(), pa.string()), labels.dtype.str
 
@@ -87,9 +85,7 @@ class _Writer:
                 self._writer = pa.ipc.new_file(self._sink, schema)
                 self.schema = schema
             if schema != self.schema:
-                raise DataFormatError(
-                    "all chunks of a source must have features of one kind", file=chunk.file
-                )
+                raise DataFormatError("all chunks of a source must have features of one kind", file=chunk.file)
             self._writer.write_batch(self._batch(chunk, schema), custom_metadata=self._metadata(chunk))
         except OSError as error:
             raise self._failure(error) from error
@@ -106,9 +102,7 @@ class _Writer:
         def optional(values: NDArray[Any] | None) -> pa.Array:
             return pa.nulls(len(chunk), pa.float64()) if values is None else _wrap(values.astype(np.float64))
 
-        tags = (
-            pa.array(chunk.tags, pa.string()) if chunk.tags is not None else pa.nulls(len(chunk), pa.string())
-        )
+        tags = pa.array(chunk.tags, pa.string()) if chunk.tags is not None else pa.nulls(len(chunk), pa.string())
         columns = [lists, number, text, optional(chunk.weights), optional(chunk.offsets), tags]
         return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -153,9 +147,7 @@ class _Writer:
 
     def _failure(self, error: OSError) -> OSError:
         if "No space left" in str(error) or "too large" in str(error):
-            return OSError(
-                f"{self._path}: the disk is full: free some space or choose another place for the file"
-            )
+            return OSError(f"{self._path}: the disk is full: free some space or choose another place for the file")
         return OSError(f"{self._path}: cannot be written: {one_line(error)}")
 
 
@@ -218,6 +210,8 @@ class CacheSource:
     def _get(self, number: int) -> tuple[pa.RecordBatch, dict[str, bytes]]:
         try:
             batch, metadata = self._reader.get_batch_with_custom_metadata(number)
+            for name in ("label_text", "tag"):
+                batch.column(name).validate(full=True)
             batch.validate()
             found = {key.decode(): metadata[key] for key in metadata.keys()}
             json.loads(found["pomona"])
@@ -247,9 +241,7 @@ class CacheSource:
         flat = features.values
         parts = [numpy_of(flat.field(i)) for i in range(flat.type.num_fields)]
         if len(indptr) and (indptr[0] < 0 or indptr[-1] > len(flat) or (np.diff(indptr) < 0).any()):
-            raise DataFormatError(
-                "the file of chunks is damaged: lists overlap; write it again", file=self.name
-            )
+            raise DataFormatError("the file of chunks is damaged: lists overlap; write it again", file=self.name)
         return Chunk(
             indptr=indptr,
             indices=parts[0],

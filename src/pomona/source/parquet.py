@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from pomona.chunk import Source
 from pomona.errors import DataFormatError
 from pomona.options import ReadOptions
-from pomona.source.table import Place, StreamTable, Table, one_line, os_error, schema_difference, slices
+from pomona.source.files import InputFile, empty_file
+from pomona.source.table import ARROW_ERRORS, Place, StreamTable, Table, one_line, schema_difference, slices
 
 PARQUET_MAGIC, ARROW_MAGIC, OLD_FEATHER_MAGIC = b"PAR1", b"ARROW1", b"FEA1"
 
@@ -29,27 +30,27 @@ def _same_columns(expected: pa.Schema, found: pa.Schema, file: str, first: str) 
         )
 
 
-def _first_bytes(file: str) -> bytes:
+def _first_bytes(file: str, kind: str) -> bytes:
+    stream = InputFile(file).open()
     try:
-        with open(file, "rb") as stream:
-            return stream.read(8)
-    except OSError as error:
-        raise os_error(error, file) from error
+        head = stream.peek(8)
+    finally:
+        stream.close()
+    if not head:
+        raise empty_file(file)
+    if stream.compression:
+        raise DataFormatError(
+            f"{kind} must not be compressed as a whole, but this is {stream.compression}: decompress it", file=file
+        )
+    return head
 
 
 def _parquet_file(file: str) -> pq.ParquetFile:
-    magic = _first_bytes(file)
-    if not magic:
-        raise DataFormatError("the file is empty: expected a Parquet file", file=file)
-    if magic[:4] != PARQUET_MAGIC:
+    if _first_bytes(file, "a Parquet file")[:4] != PARQUET_MAGIC:
         raise DataFormatError("this is not a Parquet file: it does not begin with PAR1", file=file)
     try:
-        return pq.ParquetFile(file, memory_map=True, pre_buffer=False)
-    except OSError as error:
-        if "ermission" in str(error):
-            raise os_error(PermissionError(), file) from error
-        raise _damaged_parquet(error, file) from error
-    except pa.ArrowException as error:
+        return pq.ParquetFile(file, memory_map=True)
+    except ARROW_ERRORS as error:
         raise _damaged_parquet(error, file) from error
 
 
@@ -80,7 +81,8 @@ class ParquetTable(Table):
         return True
 
     def select(self, types: Mapping[str, pa.DataType]) -> None:
-        self._columns = [name for name in self.schema.names if name in types]
+        wanted = [name for name in self.schema.names if name in types]
+        self._columns = wanted or self._columns
 
     def fraction_read(self) -> float | None:
         return self._done / self._total if self._total else None
@@ -95,14 +97,14 @@ class ParquetTable(Table):
                     yield batch, Place(file, row)
                     row += len(batch)
                     self._done += len(batch)
-            except (pa.ArrowException, OSError) as error:
+            except ARROW_ERRORS as error:
                 raise _damaged_parquet(error, file) from error
             finally:
                 parquet.close()
 
 
 #: Rows decoded at a time: one page or a few, so that memory does not grow with the size of row groups.
-BATCH_ROWS = 1 << 14
+BATCH_ROWS = 1 << 15
 
 
 def open_parquet(files: Sequence[str], options: ReadOptions) -> ParquetTable:
@@ -137,9 +139,7 @@ class ArrowTable(Table):
 
 def open_ipc(file: str) -> Any:
     """A reader of an IPC file (or Feather) or an IPC stream; which of them is found from the first bytes."""
-    magic = _first_bytes(file)
-    if not magic:
-        raise DataFormatError("the file is empty: expected an Arrow file", file=file)
+    magic = _first_bytes(file, "an Arrow file")
     if magic[:4] == OLD_FEATHER_MAGIC:
         raise DataFormatError(
             "this is Feather version 1, which is no longer read: write it again with a newer pyarrow",
@@ -149,33 +149,32 @@ def open_ipc(file: str) -> Any:
     try:
         mapped = pa.memory_map(file)
         return pa.ipc.open_file(mapped) if is_file else pa.ipc.open_stream(mapped)
-    except (pa.ArrowException, OSError) as error:
+    except ARROW_ERRORS as error:
         if is_file:
-            raise DataFormatError(
-                "the Arrow file is cut short or damaged: copy it again", file=file
-            ) from error
+            raise DataFormatError("the Arrow file is cut short or damaged: copy it again", file=file) from error
         raise DataFormatError(
             "this is not an Arrow file: it begins with neither ARROW1 nor a schema", file=file
         ) from error
 
 
 def ipc_batches(reader: Any, file: str) -> Iterator[tuple[float, pa.RecordBatch]]:
-    """Batches with the share of the file that lies behind each; sound enough to be read without a check."""
+    """Batches with the share of the file that lies behind each.
+
+    They are checked in full: the functions of pyarrow trust the offsets of strings, and would crash.
+    """
     try:
         if isinstance(reader, pa.ipc.RecordBatchFileReader):
             total = reader.num_record_batches
             for number in range(total):
                 batch = reader.get_batch(number)
-                batch.validate()
+                batch.validate(full=True)
                 yield (number + 1) / total, batch
         else:
             for batch in reader:
-                batch.validate()
+                batch.validate(full=True)
                 yield 0.0, batch
-    except (pa.ArrowException, OSError) as error:
-        raise DataFormatError(
-            f"the Arrow file is damaged or cut short: {one_line(error)}", file=file
-        ) from error
+    except ARROW_ERRORS as error:
+        raise DataFormatError(f"the Arrow file is damaged or cut short: {one_line(error)}", file=file) from error
 
 
 def open_arrow(files: Sequence[str], options: ReadOptions) -> Table | Source:
@@ -188,7 +187,7 @@ def open_arrow(files: Sequence[str], options: ReadOptions) -> Table | Source:
     if list(files) == ["-"]:
         try:
             reader = pa.ipc.open_stream(sys.stdin.buffer)
-        except (pa.ArrowException, OSError) as error:
+        except ARROW_ERRORS as error:
             raise DataFormatError("this is not an Arrow stream", file="<stdin>") from error
         return StreamTable(reader.schema, reader, "<stdin>")
     if is_cache(open_ipc(files[0]).schema):

@@ -17,6 +17,8 @@ from pomona.options import ReadOptions
 
 #: Rows of a batch, at most: small enough to stay cheap, large enough to hide the cost of a call.
 BATCH_ROWS = 1 << 16
+#: What pyarrow raises on damaged data.
+ARROW_ERRORS = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,10 @@ class Table:
         self._kept: list[tuple[pa.RecordBatch, Place]] = []
         self._running: Iterator[tuple[pa.RecordBatch, Place]] | None = None
         self._passes = 0
-        check_names(schema.names, name)
+        try:
+            check_names(schema.names, name)
+        except UnicodeDecodeError as error:
+            raise DataFormatError("the names of the columns are not UTF-8: write the file again", file=name) from error
 
     @property
     def schema(self) -> pa.Schema:
@@ -157,9 +162,7 @@ def missing_column(name: str, names: Sequence[str], role: str, file: str) -> Dat
     """The error for a column that is not there, with the names that come close."""
     close = difflib.get_close_matches(name, names, 3, 0.6) or [n for n in names if n.lower() == name.lower()]
     listed = list(names[:8]) + (["…"] if len(names) > 8 else [])
-    hint = (
-        f"did you mean {' or '.join(map(repr, close))}?" if close else f"its columns are {', '.join(listed)}"
-    )
+    hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"its columns are {', '.join(listed)}"
     return DataFormatError(f"there is no column {name!r} for the {role}: {hint}", file=file)
 
 
@@ -217,7 +220,7 @@ class StreamTable(Table):
         while True:
             try:
                 batch = next(self._batches, None)
-            except (pa.ArrowException, OSError) as error:
+            except ARROW_ERRORS as error:
                 raise DataFormatError(f"the stream of batches broke off: {error}", file=self.name) from error
             if batch is None:
                 return
@@ -264,9 +267,7 @@ def open_frame(data: Any, options: ReadOptions | None = None) -> Table:
     try:
         return _open_frame(data, name)
     except pa.ArrowException as error:
-        raise DataFormatError(
-            f"cannot be taken as a table of typed columns: {one_line(error)}", file=name
-        ) from error
+        raise DataFormatError(f"cannot be taken as a table of typed columns: {one_line(error)}", file=name) from error
 
 
 def _open_frame(data: Any, name: str) -> Table:
@@ -318,23 +319,20 @@ def _open_iterator(data: Iterator[Any], name: str) -> Table:
 
 def one_line(error: Exception) -> str:
     """The message of a foreign error, short and on one line."""
-    text = " ".join(str(error).split())
+    text = " ".join("; ".join(map(str, error.args)).split())
     return text if len(text) <= 200 else text[:199] + "…"
+
+
+def strings_of(array: pa.Array) -> list[Any]:
+    """Strings as Python objects; bytes that are not UTF-8 become replacement characters."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    kind = pa.large_binary() if pa.types.is_large_string(array.type) else pa.binary()
+    if not pa.types.is_binary(array.type) and not pa.types.is_large_binary(array.type):
+        array = array.cast(kind)
+    return [None if item is None else item.decode("utf-8", "replace") for item in array.to_pylist()]
 
 
 def cut(text: str, length: int = 40) -> str:
     """A value quoted for a message."""
     return repr(text if len(text) <= length else text[: length - 1] + "…")
-
-
-def os_error(error: OSError, file: str) -> DataFormatError:
-    """Why a file could not be read, as a sentence."""
-    if isinstance(error, FileNotFoundError):
-        reason = "there is no such file: check the path"
-    elif isinstance(error, PermissionError):
-        reason = "no permission to read the file"
-    elif isinstance(error, IsADirectoryError):
-        reason = "this is a directory, but a file was expected"
-    else:
-        reason = f"the file cannot be read: {one_line(error)}"
-    return DataFormatError(reason, file=file)
