@@ -77,7 +77,7 @@ typedef struct {
 // ---- the online learner ----
 // A slot belongs to one feature (monomial). With one output it is {w, G, s, z}: weight of the feature scaled to
 // [-1, 1], sum of squared gradients, 1 / (largest |x| seen), and the dual variable of FTRL. With K outputs it is
-// {s, -, w[K], G[K]} and z[K] for FTRL, padded to `stride` numbers.
+// {s, 3 unused, w[P], G[P]} and z[P] for FTRL, where P is K rounded up to a multiple of four.
 typedef struct {
   void* slots;
   double* touched;   // value of `clock` when the slot was last regularised; NULL without l1 and l2
