@@ -46,7 +46,8 @@ def prepare(job: Job) -> None:
 
     cache = job.cache_path("pomona").with_suffix(".arrow")
     if not cache.exists():
-        write_cache(open_source(job.data, _options(job)["read"]), cache)
+        source: Any = open_source(job.data, _options(job)["read"])
+        write_cache(source, str(cache))
 
 
 #: What pomona imports when a format is first used: loaded before the clock runs, as for every contender.
@@ -125,7 +126,7 @@ def _learn_alone(job: Job) -> Outcome:
     from pomona.source import open_source
 
     options = _options(job)
-    tables = open_source(job.data, options["read"])
+    tables: Any = open_source(job.data, options["read"])
     encoder = TableEncoder.fit(tables, options["read"], options["encode"])
     source = InMemory(EncodedSource(tables, encoder))
     clock = Clock()
