@@ -122,7 +122,7 @@ def test_vw_agrees_with_twin(text: bytes, skip: bool, ngrams: int, skips: int, s
     assert fields.tolist() == [feature[2] for row in rows for feature in row.features]
     assert chunk.names is not None
     names = [feature[3] for row in rows for feature in row.features]
-    assert chunk.names(np.arange(chunk.nnz)) == names
+    assert list(chunk.names(np.arange(chunk.nnz))) == names
 
 
 @settings(max_examples=400, deadline=None)
@@ -146,7 +146,7 @@ def test_svmlight_agrees_with_twin(text: bytes, skip: bool) -> None:
     chunk = parser.chunk(text, found, "file", 1)
     assert chunk.names is not None
     names = [feature[3] for row in rows for feature in row.features]
-    assert chunk.names(np.arange(chunk.nnz)) == names
+    assert list(chunk.names(np.arange(chunk.nnz))) == names
     assert chunk.labels is not None
     for label, row in zip(chunk.labels.tolist(), rows, strict=True):
         assert sorted(label.split(",")) == sorted(row.span.decode().split(","))

@@ -30,7 +30,7 @@ def test_vw_example(vw_file: Path) -> None:
     np.testing.assert_array_equal(chunk.offsets, [0.5, 0, 0])
     assert chunk.tags == ["tag", "", ""]
     assert chunk.names is not None
-    assert chunk.names(np.arange(5)) == ["a:x", "a:y", "b:z", "foo", "b:q"]
+    assert list(chunk.names(np.arange(5))) == ["a:x", "a:y", "b:z", "foo", "b:q"]
     assert (chunk.file, chunk.first_line) == (str(vw_file), 1)
 
 

@@ -121,7 +121,7 @@ def _name_lookup(text: bytes, rows: _native.TextRows) -> NameLookup:
     assert starts is not None and fields is not None and spans is not None
     prefixes = [text[start : start + size] + b":" if size else b"" for start, size in spans.tolist()]
 
-    def names(positions: NDArray[np.int64]) -> list[str] | PackedNames:
+    def names(positions: NDArray[np.int64]) -> Sequence[str]:
         if grams is None:
             return PackedNames(*_native.vw_names(text, rows, np.ascontiguousarray(positions)))
         words = np.zeros(len(positions), np.uint16) if grams is None else grams[positions]
