@@ -66,8 +66,7 @@ def _answers(model: Any, test: Any, task: str) -> NDArray[Any]:
     if task == "regression":
         return raw
     codes = raw.argmax(axis=1) if raw.ndim == 2 else (raw > 0.5).astype(np.int64)
-    classes: NDArray[Any] = np.asarray(model.task.classes)
-    return classes[codes]
+    return np.asarray(np.asarray(model.task.classes)[codes])
 
 
 def fitter(parts: Parts, scratch: Path) -> Fitter:
