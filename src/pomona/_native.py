@@ -536,7 +536,7 @@ COLUMN = np.dtype(
 
 _lib.pm_column_width.argtypes = [c.c_int32]
 _lib.pm_encode.argtypes = [c.c_void_p, c.c_int64, c.c_int64, *[c.c_void_p] * 4, c.c_int64, c.c_void_p]
-_lib.pm_words.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, *[c.c_void_p] * 3, c.c_int64]
+_lib.pm_words.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, c.c_uint64, *[c.c_void_p] * 4, c.c_int64]
 _lib.pm_word_rows.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, c.c_uint64, c.c_int32, c.c_int32]
 _lib.pm_word_rows.argtypes += [c.c_void_p, c.c_void_p, c.c_void_p, c.c_int64, c.c_void_p]
 
@@ -581,26 +581,30 @@ def encode_columns(columns: NDArray[np.void], n: int, n_row_entries: int = 0) ->
 
 
 def words(
-    data: NDArray[np.uint8], offsets: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Words of lower-case strings: where those of each string begin, then start and end of every word."""
+    data: NDArray[np.uint8], offsets: NDArray[np.int64], seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
+    """Words of lower-case strings: where those of each string begin, then start, end and id of every word."""
     n = len(offsets) - 1
     capacity = len(data) + 1
     rows = np.zeros(n + 1, np.int64)
     starts, ends = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    ids = np.empty(capacity, np.uint64)
     status = _lib.pm_words(
         pointer(data, np.uint8),
         len(data),
         pointer(offsets, np.int64),
         n,
+        seed,
         pointer(rows, np.int64),
         pointer(starts, np.int64),
         pointer(ends, np.int64),
+        pointer(ids, np.uint64),
         capacity,
     )
     if status != OK:
         raise ValueError("string offsets must rise and stay inside the data")
-    return rows, starts[: rows[-1]], ends[: rows[-1]]
+    count = int(rows[-1])
+    return rows, starts[:count], ends[:count], ids[:count]
 
 
 def text_rows(

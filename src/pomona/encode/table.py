@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from pomona import _native
 from pomona.chunk import Chunk
@@ -134,7 +136,7 @@ class TableEncoder:
 
     @property
     def width(self) -> int:
-        """Features that a row may have, words of text left out."""
+        """Features that a row may have, about."""
         return self._batches.width
 
     # ---- saving ----
