@@ -96,8 +96,8 @@ bool is_inside(const int64_t* offsets, int64_t i, int64_t n_bytes) {
 
 }  // namespace
 
-int32_t pm_words(const char* data, int64_t n_bytes, const int64_t* offsets, int64_t n, int64_t* word_rows,
-                 int64_t* starts, int64_t* ends, int64_t capacity) {
+int32_t pm_words(const char* data, int64_t n_bytes, const int64_t* offsets, int64_t n, uint64_t seed,
+                 int64_t* word_rows, int64_t* starts, int64_t* ends, uint64_t* ids, int64_t capacity) {
   int64_t count = 0;
   word_rows[0] = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -106,6 +106,7 @@ int32_t pm_words(const char* data, int64_t n_bytes, const int64_t* offsets, int6
     while (next_word(p, end, &start, &stop)) {
       if (count == capacity) return PM_FULL;
       starts[count] = start - data;
+      ids[count] = pm::hash_bytes(start, static_cast<size_t>(stop - start), seed);
       ends[count++] = stop - data;
     }
     word_rows[i + 1] = count;

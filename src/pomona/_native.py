@@ -74,9 +74,7 @@ def hash_strings(data: NDArray[np.uint8], offsets: NDArray[np.int64], seed: int)
     if n > 0 and (offsets[0] < 0 or offsets[-1] > len(data) or (np.diff(offsets) < 0).any()):
         raise ValueError("string offsets must rise and stay inside the data")
     ids = np.empty(max(n, 0), np.uint64)
-    _lib.pm_hash_strings(
-        pointer(data, np.uint8), pointer(offsets, np.int64), len(ids), seed, pointer(ids, np.uint64)
-    )
+    _lib.pm_hash_strings(pointer(data, np.uint8), pointer(offsets, np.int64), len(ids), seed, pointer(ids, np.uint64))
     return ids
 
 
@@ -157,9 +155,7 @@ class IdMap:
     def find(self, ids: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Rows of the ids, ``NO_ROW`` for those never inserted."""
         rows = np.empty(len(ids), np.uint32)
-        _lib.pm_map_find(
-            c.byref(self._map), pointer(ids, np.uint64), len(ids), pointer(rows, np.uint32)
-        )
+        _lib.pm_map_find(c.byref(self._map), pointer(ids, np.uint64), len(ids), pointer(rows, np.uint32))
         return rows
 
     def ids(self) -> NDArray[np.uint64]:
@@ -335,6 +331,8 @@ def online_predict(
 
 def online_rehash(model: OnlineStruct, degree: int, n_rows: int, to: RegionStruct) -> int:
     return int(_lib.pm_online_rehash(c.byref(model), degree, n_rows, c.byref(to)))
+
+
 # ---- text to rows ----
 
 MAX_TEXT = 1 << 31
@@ -427,25 +425,8 @@ def gram_growth(ngrams: int, skips: int) -> int:
     return sum(math.comb(n - 1 + skips, skips) if n > 1 else 1 for n in range(1, ngrams + 1))
 
 
-def parse_text(
-    text: bytes,
-    form: Literal["vw", "svmlight"],
-    *,
-    skip_bad: bool = False,
-    ngrams: int = 1,
-    skips: int = 0,
-    gram_namespaces: Sequence[bytes] = (),
-) -> TextRows | TextError:
-    """Parse whole lines. A malformed line gives a :class:`TextError`, unless such lines are to be skipped."""
-    if len(text) > MAX_TEXT or not text.endswith(b"\n"):
-        raise ValueError(f"the text must end in a newline and have at most {MAX_TEXT} bytes")
-    if ngrams < 1 or skips < 0 or ngrams + skips > 16:
-        raise ValueError("n-grams must have at least one word, and at most 16 with those skipped")
-    lines, features, bars = c.c_int64(), c.c_int64(), c.c_int64()
-    _lib.pm_text_bounds(text, len(text), c.byref(lines), c.byref(features), c.byref(bars))
-    n_rows, n_features = lines.value, features.value * gram_growth(ngrams, skips)
-    vw = form == "vw"
-    n_namespaces = min(bars.value, MAX_NAMESPACES) if vw else 0
+def _text_arrays(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, grams: bool) -> dict[str, NDArray[Any]]:
+    """What a parser writes to; only the slots must be zero."""
     arrays: dict[str, NDArray[Any]] = {
         "indptr": np.empty(n_rows + 1, np.int64),
         "labels": np.empty(n_rows, np.float64),
@@ -464,8 +445,33 @@ def parse_text(
             "namespace_spans": np.empty(2 * n_namespaces, np.uint32),
             "namespace_slots": np.zeros(_power_above(n_namespaces), np.uint32),
         }
-    if vw and ngrams > 1:
+    if grams:
         arrays["grams"] = np.empty(n_features, np.uint16)
+    return arrays
+
+
+def parse_text(
+    text: bytes,
+    form: Literal["vw", "svmlight"],
+    *,
+    skip_bad: bool = False,
+    ngrams: int = 1,
+    skips: int = 0,
+    gram_namespaces: Sequence[bytes] = (),
+) -> TextRows | TextError:
+    """Parse whole lines. A malformed line gives a :class:`TextError`, unless such lines are to be skipped."""
+    if len(text) > MAX_TEXT or not text.endswith(b"\n"):
+        raise ValueError(f"the text must end in a newline and have at most {MAX_TEXT} bytes")
+    if ngrams < 1 or skips < 0 or ngrams + skips > 16:
+        raise ValueError("n-grams must have at least one word, and at most 16 with those skipped")
+    lines, features, bars = c.c_int64(), c.c_int64(), c.c_int64()
+    _lib.pm_text_bounds(text, len(text), c.byref(lines), c.byref(features), c.byref(bars))
+    n_rows, n_features = lines.value, features.value * gram_growth(ngrams, skips)
+    if n_features > MAX_TEXT:
+        return TextError(0, 0, "the lines here are too long for so many n-grams: ask for fewer of them")
+    vw = form == "vw"
+    n_namespaces = min(bars.value, MAX_NAMESPACES) if vw else 0
+    arrays = _text_arrays(n_rows, n_features, n_namespaces, vw=vw, grams=vw and ngrams > 1)
     hashes = np.array([hash_name(name) for name in gram_namespaces], np.uint64)
     options = _TextOptions(skip_bad, ngrams, skips, len(hashes), hashes.ctypes.data)
     rows = _TextRows(
@@ -514,6 +520,8 @@ def _text_rows(rows: _TextRows, arrays: dict[str, NDArray[Any]]) -> TextRows:
         n_bad=rows.n_bad,
         error=_text_error(rows) if rows.n_bad else None,
     )
+
+
 # ---- columns of a table to features, text to words ----
 
 RAW, HAT, BINS, RAMP, CODES, STRINGS, ROWS = range(7)
@@ -534,7 +542,7 @@ COLUMN = np.dtype(
 
 _lib.pm_column_width.argtypes = [c.c_int32]
 _lib.pm_encode.argtypes = [c.c_void_p, c.c_int64, c.c_int64, *[c.c_void_p] * 4, c.c_int64, c.c_void_p]
-_lib.pm_words.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, *[c.c_void_p] * 3, c.c_int64]
+_lib.pm_words.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, c.c_uint64, *[c.c_void_p] * 4, c.c_int64]
 _lib.pm_word_rows.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, c.c_uint64, c.c_int32, c.c_int32]
 _lib.pm_word_rows.argtypes += [c.c_void_p, c.c_void_p, c.c_void_p, c.c_int64, c.c_void_p]
 
@@ -579,26 +587,30 @@ def encode_columns(columns: NDArray[np.void], n: int, n_row_entries: int = 0) ->
 
 
 def words(
-    data: NDArray[np.uint8], offsets: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Words of lower-case strings: where those of each string begin, then start and end of every word."""
+    data: NDArray[np.uint8], offsets: NDArray[np.int64], seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
+    """Words of lower-case strings: where those of each string begin, then start, end and id of every word."""
     n = len(offsets) - 1
     capacity = len(data) + 1
     rows = np.zeros(n + 1, np.int64)
     starts, ends = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    ids = np.empty(capacity, np.uint64)
     status = _lib.pm_words(
         pointer(data, np.uint8),
         len(data),
         pointer(offsets, np.int64),
         n,
+        seed,
         pointer(rows, np.int64),
         pointer(starts, np.int64),
         pointer(ends, np.int64),
+        pointer(ids, np.uint64),
         capacity,
     )
     if status != OK:
         raise ValueError("string offsets must rise and stay inside the data")
-    return rows, starts[: rows[-1]], ends[: rows[-1]]
+    count = int(rows[-1])
+    return rows, starts[:count], ends[:count], ids[:count]
 
 
 def text_rows(
@@ -632,13 +644,11 @@ def text_rows(
 
 
 _lib.pm_vw_names.restype = c.c_int64
-_lib.pm_vw_names.argtypes = [c.c_char_p, c.c_int64, *[c.c_void_p] * 4, c.c_int64, c.c_void_p, c.c_int64, c.c_void_p]
+_lib.pm_vw_names.argtypes = [c.c_char_p, c.c_int64, *[c.c_void_p] * 5, c.c_int64, c.c_void_p, c.c_int64, c.c_void_p]
 
 
-def vw_names(
-    text: bytes, rows: TextRows, positions: NDArray[np.int64]
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Names of features that are single words, packed, and where each ends."""
+def vw_names(text: bytes, rows: TextRows, positions: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Names of features, packed, and where each ends."""
     assert rows.starts is not None and rows.fields is not None and rows.namespaces is not None
     if len(positions) and not (0 <= positions.min() and positions.max() < len(rows.starts)):
         raise ValueError("positions must be those of features of the text")
@@ -650,6 +660,7 @@ def vw_names(
             len(text),
             pointer(rows.starts, np.uint32),
             pointer(rows.fields, np.uint16),
+            pointer(rows.grams, np.uint16),
             pointer(rows.namespaces, np.uint32),
             pointer(positions, np.int64),
             len(positions),
@@ -660,6 +671,8 @@ def vw_names(
         if size <= len(packed):
             return packed[:size].copy(), ends
         packed = np.empty(size, np.uint8)
+
+
 # ---- fingerprints of examples ----
 _lib.pm_hash_rows.argtypes = [c.POINTER(ChunkStruct), c.c_void_p]
 

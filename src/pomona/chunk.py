@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True)
-class PackedNames:
+@dataclass(frozen=True, eq=False)
+class PackedNames(Sequence[str]):
     """Many names in one array of UTF-8 bytes; name i ends at ``ends[i]``."""
 
     text: NDArray[np.uint8]
@@ -34,13 +34,21 @@ class PackedNames:
     def __len__(self) -> int:
         return len(self.ends)
 
-    def __getitem__(self, i: int) -> str:
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[str]: ...
+    def __getitem__(self, i: int | slice) -> str | list[str]:
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(len(self)))]
+        if not 0 <= i < len(self):
+            raise IndexError(f"there are {len(self)} names, got the index {i}")
         start = int(self.ends[i - 1]) if i else 0
         return self.text[start : int(self.ends[i])].tobytes().decode("utf-8", "backslashreplace")
 
 
 #: Names of the features at the given positions of ``Chunk.indices``.
-NameLookup = Callable[[NDArray[np.int64]], "list[str] | PackedNames"]
+NameLookup = Callable[[NDArray[np.int64]], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +147,20 @@ def concatenate(chunks: Sequence[Chunk]) -> Chunk:
 class Source(Protocol):
     """Data that can be read again and again, a chunk at a time, in bounded memory."""
 
-    #: What to call it in messages and progress lines.
-    name: str
-    #: Names of the fields that ``Chunk.fields`` numbers; may grow while chunks are read.
-    fields: list[str]
-    #: Examples in the source, where that is known without reading it.
-    n_examples: int | None
+    @property
+    def name(self) -> str:
+        """What to call it in messages and progress lines."""
+        ...
+
+    @property
+    def fields(self) -> list[str]:
+        """Names of the fields that ``Chunk.fields`` numbers; may grow while chunks are read."""
+        ...
+
+    @property
+    def n_examples(self) -> int | None:
+        """Examples in the source, where that is known without reading it."""
+        ...
 
     def chunks(self) -> Iterator[Chunk]:
         """One pass over the data, from the beginning."""

@@ -27,7 +27,7 @@ CASES: list[tuple[str, str | bytes | None, tuple[str, ...], int, str]] = [
     ("gone.vw", None, (), 1, "gone.vw: the file does not exist"),
     ("gone*.vw", None, (), 1, "gone*.vw: no file matches the pattern"),
     ("empty.vw", "", (), 1, "empty.vw: the file is empty: expected at least one example"),
-    ("empty.csv", "", TARGET, 1, "empty.csv: the file is empty: expected rows of a table"),
+    ("empty.csv", "", TARGET, 1, "empty.csv: the file is empty: expected at least one example"),
     ("data.xyz", "hello world\n", (), 1, UNKNOWN_FORMAT),
     ("a.vw", "1 |x b:1\n-1 |x b:abc\n", (), 1, "a.vw:2:9: expected a number after 'b:', got 'abc'"),
     ("a.svm", "1 1:0.5\n-1 2:z\n", (), 1, "a.svm:2:6: expected a number after '2:', got 'z'"),

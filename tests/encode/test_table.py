@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import json
 import threading
 from collections.abc import Iterator
@@ -308,3 +309,54 @@ def test_reading_ahead_stops_with_its_reader_and_passes_errors_on() -> None:
     with pytest.raises(DataFormatError, match="broken"):
         list(read_ahead(items(), 3))
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array([decimal.Decimal("1.5"), decimal.Decimal("-2.25"), decimal.Decimal("9")]),
+        pa.array([1.5, -2.25, 9.0], pa.float16()),
+        pa.array([1500, -2250, 9000], pa.duration("ms")),
+        pa.array([15, 22, 90], pa.time32("s")),
+        pa.array([15, 22, 90], pa.time64("us")),
+        pa.array([1.5, -2.25, 9.0]).dictionary_encode(),
+    ],
+    ids=lambda array: str(array.type),
+)
+def test_other_types_of_numbers(array: pa.Array) -> None:
+    rows = encoded({"x": array}, "standard")  # type: ignore[dict-item]
+    values = [row["x"] for row in rows]
+    assert np.mean(values) == pytest.approx(0, abs=1e-5) and np.std(values) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+@pytest.mark.parametrize("tz", [None, "UTC", "Europe/Berlin"])
+def test_times_of_any_unit_and_zone(unit: str, tz: str | None) -> None:
+    seconds = pa.array([0, 86_400 * 40 + 3600 * 5, None, 86_400 * 100], pa.timestamp("s"))
+    expected = encoded({"t": seconds}, "hat")  # type: ignore[dict-item]
+    assert encoded({"t": seconds.cast(pa.timestamp(unit, tz))}, "hat") == expected  # type: ignore[dict-item]
+
+
+def test_date64_is_a_date() -> None:
+    days = pa.array([0, 40, 100], pa.date32())
+    assert encoded({"t": days.cast(pa.date64())}, "hat") == encoded({"t": days}, "hat")  # type: ignore[dict-item]
+
+
+def test_columns_that_never_change_are_dropped() -> None:
+    table = open_frame(pa.table({"a": [1, 1], "b": ["u", "u"], "c": [None, None], "d": [True, True], "e": [1, 2]}))
+    encoder = TableEncoder.fit(table)
+    assert encoder.dropped == ["a", "b", "c", "d"] and encoder.fields == ["e"]
+    assert encoded({"a": [5, None, 5]}) == [{}, {"a is missing": 1.0}, {}]
+
+
+def test_a_table_without_features_gives_empty_rows() -> None:
+    assert encoded({"a": [1, 1], "y": [0, 1]}, target="y") == [{}, {}]
+
+
+def test_a_new_dictionary_in_every_batch() -> None:
+    first = pa.record_batch({"c": pa.array(["u", "v"]).dictionary_encode()})
+    second = pa.record_batch({"c": pa.array(["v", "w"]).dictionary_encode()})
+    table = open_frame(iter([first, second]))
+    encoder = TableEncoder.fit(table)
+    rows = [row for chunk in EncodedSource(table, encoder).chunks() for row in rows_of(chunk)]
+    assert rows == [{"c=u": 1.0}, {"c=v": 1.0}, {"c=v": 1.0}, {"c=w": 1.0}]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -120,24 +123,32 @@ def test_words_and_grams(rows: list[str], ngrams: int, skips: int) -> None:
         assert (np.diff(ids[a:b].astype(object)) > 0).all()
 
 
+def test_more_grams_than_expected() -> None:
+    text = " ".join("abcdefghij"[i * i % 10] for i in range(1000))
+    data, offsets = string_buffers(pa.array(["x", text, "y"]))
+    indptr, ids, values = _native.text_rows(data, offsets, 5, 3, 0)
+    found = dict(zip(ids[indptr[1] : indptr[2]].tolist(), values[indptr[1] : indptr[2]].tolist(), strict=True))
+    words = text.split()
+    grams = Counter(tuple(words[i : i + n]) for n in (1, 2, 3) for i in range(len(words) - n + 1))
+    length = math.sqrt(sum(math.log1p(count) ** 2 for count in grams.values()))
+    wanted = {twin.gram_id(gram, 5): math.log1p(count) / length for gram, count in grams.items()}
+    assert found == pytest.approx(wanted, rel=1e-6)
+    assert indptr.tolist()[0] == 0 and indptr[1] == 1 and indptr[3] - indptr[2] == 1
+
+
 @given(st.lists(st.binary(max_size=20), max_size=10))
 def test_words_of_any_bytes(rows: list[bytes]) -> None:
     data, offsets = string_buffers(pa.array(rows, pa.large_binary()))
-    bounds, starts, ends = _native.words(data, offsets)
+    bounds, starts, ends, _ = _native.words(data, offsets, 0)
     assert (starts < ends).all()
     for row, (a, b) in enumerate(zip(bounds, bounds[1:], strict=False)):
         assert ((starts[a:b] >= offsets[row]) & (ends[a:b] <= offsets[row + 1])).all()
 
 
-@given(st.binary(max_size=40), st.integers(0, 2**64 - 1))
-def test_hash(data: bytes, seed: int) -> None:
-    assert _native.hash_name(data, seed) == twin.hash_bytes(data, seed)
-
-
 @pytest.mark.parametrize("offsets", [[0, 9], [3, 1], [-1, 2]])
 def test_offsets_outside_the_data_are_refused(offsets: list[int]) -> None:
     data = np.frombuffer(b"abc def", np.uint8)
-    for call in (lambda o: _native.words(data, o), lambda o: _native.text_rows(data, o, 0)):
+    for call in (lambda o: _native.words(data, o, 0), lambda o: _native.text_rows(data, o, 0)):
         with pytest.raises(ValueError, match="stay inside"):
             call(np.array(offsets, np.int64))
 

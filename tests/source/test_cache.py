@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 from collections.abc import Iterator
 from dataclasses import fields as dataclass_fields
@@ -15,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pomona.chunk import Chunk
-from pomona.errors import DataFormatError
+from pomona.errors import DataFormatError, PomonaError
 from pomona.options import ReadOptions
 from pomona.source import cache as cache_module
 from pomona.source.arrays import ArraySource
@@ -125,9 +127,9 @@ def test_names_and_fields_survive(tmp_path: Path) -> None:
     first, second = source.chunks()
     assert source.fields == ["a", "b"]
     assert first.names is not None and second.names is not None
-    assert second.names(np.array([1, 2])) == ["f9", f"f{2**64 - 1}"]
-    assert second.names(np.array([0])) == ["f3"], "met in an earlier chunk"
-    assert first.names(np.array([1, 0])) == ["f3", "f5"]
+    assert list(second.names(np.array([1, 2]))) == ["f9", f"f{2**64 - 1}"]
+    assert list(second.names(np.array([0]))) == ["f3"], "met in an earlier chunk"
+    assert list(first.names(np.array([1, 0]))) == ["f3", "f5"]
     write_cache(ListSource([named_chunk([5, 3])]), path, with_names=False)
     assert next(CacheSource(path).chunks()).names is None
 
@@ -139,7 +141,7 @@ def test_slices_are_cut_to_their_rows(tmp_path: Path) -> None:
     write_cache(ListSource([whole.slice(1, 3)]), path)
     (found,) = CacheSource(path).chunks()
     assert found.values.tolist() == X[1:3].ravel().tolist()
-    assert found.names is not None and found.names(np.arange(6)) == ["x0", "x1", "x2"] * 2
+    assert found.names is not None and list(found.names(np.arange(6))) == ["x0", "x1", "x2"] * 2
 
 
 def test_reading_copies_nothing(tmp_path: Path) -> None:
@@ -202,20 +204,41 @@ def test_an_error_in_the_source_leaves_nothing(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
+class FullDisk(io.RawIOBase):
+    """A file on a disk without room."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def test_disk_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class FullDisk:
-        OSFile = staticmethod(lambda path, mode: pa.PythonFile(open("/dev/full", "wb", buffering=0), "w"))
+    def full(path: str, mode: str) -> FullDisk:
+        Path(path).touch()
+        return FullDisk()
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(pa, name)
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    if not os.path.exists("/dev/full"):
-        pytest.skip("needs /dev/full to play a full disk")
-    monkeypatch.setattr(cache_module, "pa", FullDisk())
-    path = tmp_path / "c.arrow"
-    with pytest.raises(OSError, match="the disk is full: free some space or choose another place for the file"):
-        write_cache(ListSource([named_chunk([1])]), str(path))
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", refuse)
+        with pytest.raises(PomonaError, match="c.arrow: no space left on device"):
+            write_cache(ListSource([named_chunk([1])]), str(tmp_path / "c.arrow"))
+    monkeypatch.setattr(cache_module, "open", full, raising=False)
+    source = CachingSource(ListSource([named_chunk([1])]), str(tmp_path))
+    with pytest.raises(PomonaError, match="no space left on device: free some space, or set TMPDIR to a larger disk"):
+        list(source.chunks())
+    source.close()
     assert os.listdir(tmp_path) == []
+
+
+def test_an_empty_first_pass_is_a_pass(tmp_path: Path) -> None:
+    inner = ListSource([])
+    with CachingSource(inner, str(tmp_path)) as source:
+        assert list(source.chunks()) == list(source.chunks()) == []
+    assert inner.passes == 1
 
 
 def test_nothing_to_write(tmp_path: Path) -> None:

@@ -15,7 +15,10 @@ from pomona.encode import columns as col
 from pomona.encode.columns import Column
 from pomona.encode.text import encode_text, gram_names
 from pomona.errors import DataFormatError
-from pomona.source.table import Place, missing_column, strings_of
+from pomona.source.table import Place, missing_column, strings_of, wrap
+
+#: Words that a text is thought to have, where the size of chunks is chosen.
+WORDS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +41,9 @@ class BatchEncoder:
         parts = [part for column in columns for part in column.parts]
         self.names = {i: n for part in parts for i, n in zip(part.ids.tolist(), part.names, strict=True)}
         self.names |= {column.missing_id: column.missing_name for column in columns}
-        #: Features a row may have, words left out.
-        self.width = sum(_native.column_width(kind) for kind in self._template["kind"].tolist())
+        widths = [_native.column_width(kind) or WORDS for kind in self._template["kind"].tolist()]
+        #: Features a row may have, about.
+        self.width = sum(widths)
 
     def _build_template(self) -> NDArray[np.void]:
         """Native columns without their data."""
@@ -160,22 +164,26 @@ class NameFinder:
         self._indptr, self._ids, _, self._fields = rows
 
     def __call__(self, positions: NDArray[np.int64]) -> list[str]:
-        rows = (np.searchsorted(self._indptr, positions, side="right") - 1 + self._start).tolist()
-        grams: dict[tuple[int, int], dict[int, str]] = {}
-        names = []
-        ids, numbers = self._ids[positions].tolist(), self._fields[positions].tolist()
-        for id_, number, row in zip(ids, numbers, rows, strict=True):
-            name = self._encoder.names.get(id_)
-            names.append(self._from_data(number, row, id_, grams) if name is None else name)
-        return names
+        positions = np.asarray(positions)
+        ids, numbers = self._ids[positions], self._fields[positions]
+        names = [self._encoder.names.get(id_) for id_ in ids.tolist()]
+        unknown = np.array([i for i, name in enumerate(names) if name is None], np.int64)
+        for number in np.unique(numbers[unknown]).tolist():
+            chosen = unknown[numbers[unknown] == number]
+            rows = np.searchsorted(self._indptr, positions[chosen], side="right") - 1 + self._start
+            for i, name in zip(chosen.tolist(), self._from_data(number, rows, ids[chosen]), strict=True):
+                names[i] = name
+        return [str(name) for name in names]
 
-    def _from_data(self, number: int, row: int, id_: int, grams: dict[tuple[int, int], dict[int, str]]) -> str:
-        column, cell = self._encoder.columns[number], self._arrays[number].slice(row, 1)
-        if column.kind != "text":
-            return f"{column.name}={strings_of(col.texts_of(cell))[0]}"
-        if (number, row) not in grams:
-            grams[number, row] = gram_names(cell, column.seed, self._encoder.ngrams, self._encoder.skips)
-        return f"{column.name}:{grams[number, row][id_]}"
+    def _from_data(self, number: int, rows: NDArray[np.int64], ids: NDArray[np.uint64]) -> list[str]:
+        """Names of features of one column that stand in the given rows."""
+        column = self._encoder.columns[number]
+        if column.kind == "text":
+            texts = self._arrays[number].take(wrap(np.unique(rows)))
+            grams = gram_names(texts, ids, column.seed, self._encoder.ngrams, self._encoder.skips)
+            return [f"{column.name}:{grams[id_]}" for id_ in ids.tolist()]
+        levels = strings_of(col.texts_of(self._arrays[number].take(wrap(rows))))
+        return [f"{column.name}={level}" for level in levels]
 
 
 def _check_kind(column: Column, type_: pa.DataType, file: str) -> None:

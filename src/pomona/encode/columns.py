@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -214,24 +214,23 @@ def learn_numbers(
     name: str, values: Floats, words: Sequence[str], bins: int, of: str = "", weights: Floats | None = None
 ) -> list[Part]:
     """Parts for a column of numbers, from a sample; none where it never changes."""
-    has_missing = bool(np.isnan(values).any())
-    distinct, counts = counted(values, weights)
-    if len(distinct) <= 1:
+    finite = values[np.isfinite(values)]
+    if len(finite) == 0 or finite.min() == finite.max():
         # A column that is either missing or constant says all by "is missing".
-        return [Part.make(_native.RAW, name, (0.0, 0.0), of)] if has_missing and len(distinct) else []
+        has_both = len(finite) and np.isnan(values).any()
+        return [Part.make(_native.RAW, name, (0.0, 0.0), of)] if has_both else []
+    if list(words) == ["raw"]:
+        return [Part.make(_native.RAW, name, (0.0, 1.0), of)]
+    distinct, counts = counted(values, weights)
     if len(distinct) == 2 and not set(words) <= {"raw", "standard"}:
         return [Part.make(_native.RAMP, name, distinct, of)]
-    parts = []
-    for word in words:
-        if word == "raw":
-            parts.append(Part.make(_native.RAW, name, (0.0, 1.0), of))
-        elif word == "standard":
-            parts.append(Part.make(_native.RAW, name, _standard(distinct, counts), of))
-        elif word == "hat":
-            parts.append(Part.make(_native.HAT, name, knots(distinct, counts, bins), of))
-        else:
-            parts.append(Part.make(_native.BINS, name, edges(distinct, counts, bins), of))
-    return parts
+    makers: dict[str, Callable[[], Part]] = {
+        "raw": lambda: Part.make(_native.RAW, name, (0.0, 1.0), of),
+        "standard": lambda: Part.make(_native.RAW, name, _standard(distinct, counts), of),
+        "hat": lambda: Part.make(_native.HAT, name, knots(distinct, counts, bins), of),
+        "onehot": lambda: Part.make(_native.BINS, name, edges(distinct, counts, bins), of),
+    }
+    return [makers[word]() for word in words]
 
 
 def _standard(distinct: Floats, counts: Floats) -> tuple[float, float]:

@@ -16,9 +16,10 @@ from pomona.encode.table import TableEncoder
 from pomona.errors import DataFormatError
 from pomona.source.table import TableSource
 
+#: Rows of a chunk, at most and at least.
+CHUNK_ROWS, MIN_ROWS = 1 << 13, 1 << 8
 #: Features of a chunk, about: memory of this size is used again, more of it would be given back and cleared.
 CHUNK_ENTRIES = 1 << 18
-MIN_ROWS, MAX_ROWS = 1 << 8, 1 << 13
 #: Chunks that may wait for the learner.
 AHEAD = 4
 
@@ -79,7 +80,7 @@ class EncodedSource:
         return read_ahead(self._encode_all(), AHEAD)
 
     def _encode_all(self) -> Iterator[Chunk]:
-        rows, row = min(MAX_ROWS, max(MIN_ROWS, CHUNK_ENTRIES // max(self.encoder.width, 1))), 0
+        rows, row = min(CHUNK_ROWS, max(MIN_ROWS, CHUNK_ENTRIES // max(self.encoder.width, 1))), 0
         for batch in self.table.batches():
             for chunk in self.encoder.chunks(batch, rows, self.table.place) if len(batch) else ():
                 yield self._with_labels(chunk, row)

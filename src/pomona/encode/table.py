@@ -136,7 +136,7 @@ class TableEncoder:
 
     @property
     def width(self) -> int:
-        """Features that a row may have, words of text left out."""
+        """Features that a row may have, about."""
         return self._batches.width
 
     # ---- saving ----

@@ -6,6 +6,9 @@ short one, nor a word said twenty times nineteen others. An online learner then 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import combinations
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,25 +37,32 @@ def encode_text(array: pa.Array, seed: int, ngrams: int, skips: int) -> TextRows
     return _native.text_rows(data, offsets, seed, ngrams, skips)
 
 
-def gram_names(text: pa.Array, seed: int, ngrams: int, skips: int) -> dict[int, str]:
-    """Id and words of each n-gram of one text."""
-    data, offsets = string_buffers(lower(text))
-    _, starts, ends = _native.words(data, offsets)
-    words = [bytes(data[start:end]) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-    ids = [_native.hash_name(word, seed) for word in words]
+def gram_names(texts: pa.Array, wanted: NDArray[np.uint64], seed: int, ngrams: int, skips: int) -> dict[int, str]:
+    """The words behind those ids of n-grams that are wanted and occur in the texts."""
+    data, offsets = string_buffers(lower(texts))
+    rows, starts, ends, ids = _native.words(data, offsets, seed)
+    row_end, text = np.repeat(rows[1:], np.diff(rows)), data.tobytes()
+    numbers = _native.IdMap()
+    numbers.insert(wanted)
     found: dict[int, str] = {}
-
-    def extend(gram: int, name: str, last: int, more: int, left: int) -> None:
-        found[gram] = name
-        if more == 0:
-            return
-        mixed = int(_native.mix(np.array([gram], np.uint64))[0])
-        for gap in range(min(left, len(ids) - last - 2) + 1):
-            following = last + 1 + gap
-            longer = (mixed + ids[following]) % (1 << 64)
-            extend(longer, f"{name} {texts[following]}", following, more - 1, left - gap)
-
-    texts = [word.decode("utf-8", errors="replace") for word in words]
-    for position, (id_, name) in enumerate(zip(ids, texts, strict=True)):
-        extend(id_, name, position, ngrams - 1, skips)
+    for shape in _shapes(ngrams, skips):
+        first = np.flatnonzero(np.arange(len(ids)) + shape[-1] < row_end)
+        grams = ids[first]
+        for step in shape[1:]:
+            grams = _native.mix(grams) + ids[first + step]
+        known = numbers.find(grams)
+        example = np.full(len(numbers), -1)  # where each wanted gram occurs
+        met = known != _native.NO_ROW
+        example[known[met]] = first[met]
+        for id_, place in zip(numbers.ids().tolist(), example.tolist(), strict=True):
+            if place >= 0:
+                words = [text[starts[place + step] : ends[place + step]] for step in shape]
+                found[id_] = b" ".join(words).decode("utf-8", "replace")
     return found
+
+
+def _shapes(ngrams: int, skips: int) -> Iterator[tuple[int, ...]]:
+    """Steps from the first word of an n-gram to each of its words."""
+    for n in range(1, ngrams + 1):
+        for rest in combinations(range(1, n + skips), n - 1):
+            yield (0, *rest)

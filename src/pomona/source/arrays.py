@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pomona.chunk import Chunk
 from pomona.errors import DataFormatError
 from pomona.options import ReadOptions
-from pomona.source.table import FrameTable, Place, Table, one_line
+from pomona.source.table import FrameTable, Place, Table, one_line, wrap
 
 #: Rows of a chunk; it is a view, so the number only has to hide the cost of a call.
 CHUNK_ROWS = 1 << 14
@@ -157,8 +157,7 @@ class ArrayTable(Table):
         for start in range(0, len(self._X), CHUNK_ROWS):
             # One transposition of a block; its rows are the columns, wrapped without a copy.
             block = np.ascontiguousarray(self._X[start : start + CHUNK_ROWS].T)
-            kind, n = self.schema.field(0).type, block.shape[1]
-            arrays = [pa.Array.from_buffers(kind, n, [None, pa.py_buffer(column)]) for column in block]
+            arrays = [wrap(column) for column in block]
             self._done += block.shape[1]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema), Place(self.name, start + 1)
 

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -21,10 +21,12 @@ import pyarrow.ipc
 from numpy.typing import NDArray
 
 from pomona import _native
-from pomona.chunk import Chunk, Source
-from pomona.errors import DataFormatError
+from pomona.atomic import replacing
+from pomona.chunk import Chunk, NameLookup, PackedNames, Source
+from pomona.errors import DataFormatError, PomonaError
 from pomona.source.parquet import open_ipc
-from pomona.source.table import numpy_of, one_line
+from pomona.source.table import ARROW_ERRORS, numpy_of, one_line, wrap
+from pomona.words import error_words
 
 #: Key of the schema's metadata that marks a file of chunks; its value is the version.
 MARK = b"pomona.chunks"
@@ -49,11 +51,6 @@ def _schema(chunk: Chunk) -> pa.Schema:
     return pa.schema(columns, {MARK: str(VERSION).encode()})
 
 
-def _wrap(array: NDArray[Any]) -> pa.Array:
-    kind = pa.from_numpy_dtype(array.dtype)
-    return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(np.ascontiguousarray(array))])
-
-
 def _labels(chunk: Chunk) -> tuple[pa.Array, pa.Array, str]:
     """The columns of numbers and of strings, of which one is null, and the type to give back."""
     n, labels = len(chunk), chunk.labels
@@ -62,45 +59,46 @@ def _labels(chunk: Chunk) -> tuple[pa.Array, pa.Array, str]:
     if labels.dtype.kind in "iufb":
         if labels.dtype.kind in "iu" and n and max(abs(int(labels.max())), abs(int(labels.min()))) > 1 << 53:
             raise DataFormatError("a whole number as target must be below 2**53 to be cached", file=chunk.file)
-        return _wrap(labels.astype(np.float64)), pa.nulls(n, pa.string()), labels.dtype.str
+        return wrap(labels.astype(np.float64)), pa.nulls(n, pa.string()), labels.dtype.str
     return pa.nulls(n, pa.float64()), pa.array(labels.tolist(), pa.string()), labels.dtype.str
 
 
 class _Writer:
-    """Writes chunks to a file that is removed again unless :meth:`finish` is reached."""
+    """Writes chunks to an open file."""
 
-    def __init__(self, source: Source, path: str, with_names: bool) -> None:
-        self._source, self._path, self._with_names = source, path, with_names
+    def __init__(self, source: Source, file: BinaryIO, with_names: bool) -> None:
+        self._source, self._file, self._with_names = source, file, with_names
         self._known = _native.IdMap()
         self._n_fields = 0
-        self._sink: Any = None
         self._writer: Any = None
-        self.schema: pa.Schema | None = None
+        self._schema: pa.Schema | None = None
 
     def write(self, chunk: Chunk) -> None:
         schema = _schema(chunk)
-        try:
-            if self._writer is None:
-                self._sink = pa.OSFile(self._path, "wb")
-                self._writer = pa.ipc.new_file(self._sink, schema)
-                self.schema = schema
-            if schema != self.schema:
-                raise DataFormatError("all chunks of a source must have features of one kind", file=chunk.file)
-            self._writer.write_batch(self._batch(chunk, schema), custom_metadata=self._metadata(chunk))
-        except OSError as error:
-            raise self._failure(error) from error
+        if self._writer is None:
+            self._schema = schema
+            self._writer = pa.ipc.new_file(pa.PythonFile(self._file, "w"), schema)
+        if schema != self._schema:
+            raise DataFormatError("all chunks of a source must have features of one kind", file=chunk.file)
+        self._writer.write_batch(self._batch(chunk, schema), custom_metadata=self._metadata(chunk))
+
+    def finish(self) -> bool:
+        """Complete the file; False when there was nothing to write."""
+        if self._writer is not None:
+            self._writer.close()
+        return self._writer is not None
 
     def _batch(self, chunk: Chunk, schema: pa.Schema) -> pa.RecordBatch:
         first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
         parts: list[NDArray[Any]] = [chunk.indices[first:last], chunk.values[first:last]]
         parts += [chunk.fields[first:last]] if chunk.fields is not None else []
         kind = schema.field("features").type.value_type
-        flat = pa.StructArray.from_arrays([_wrap(part) for part in parts], fields=list(kind))
-        lists = pa.LargeListArray.from_arrays(_wrap(chunk.indptr - first), flat)
+        flat = pa.StructArray.from_arrays([wrap(part) for part in parts], fields=list(kind))
+        lists = pa.LargeListArray.from_arrays(wrap(chunk.indptr - first), flat)
         number, text, _ = _labels(chunk)
 
         def optional(values: NDArray[Any] | None) -> pa.Array:
-            return pa.nulls(len(chunk), pa.float64()) if values is None else _wrap(values.astype(np.float64))
+            return pa.nulls(len(chunk), pa.float64()) if values is None else wrap(values.astype(np.float64))
 
         tags = pa.array(chunk.tags, pa.string()) if chunk.tags is not None else pa.nulls(len(chunk), pa.string())
         columns = [lists, number, text, optional(chunk.weights), optional(chunk.offsets), tags]
@@ -122,33 +120,11 @@ class _Writer:
             first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
             ids = np.ascontiguousarray(chunk.indices[first:last], np.uint64)
             fresh = self._known.insert(ids)[1]
-            found["ids"] = ids[fresh].tobytes()
             names = chunk.names(fresh + first)
-            found["names"] = json.dumps([names[i] for i in range(len(names))]).encode()
+            packed = names if isinstance(names, PackedNames) else PackedNames.pack(names)
+            found["ids"] = ids[fresh].tobytes()
+            found["names"], found["name_ends"] = packed.text.tobytes(), packed.ends.tobytes()
         return found
-
-    def finish(self) -> None:
-        if self._writer is None:
-            raise DataFormatError("there are no examples: nothing to write", file=self._source.name)
-        try:
-            self._writer.close()
-            self._sink.close()
-        except OSError as error:
-            raise self._failure(error) from error
-
-    def discard(self) -> None:
-        """Close and remove what was written, whatever state it is in."""
-        for part in (self._writer, self._sink):
-            with contextlib.suppress(OSError, pa.ArrowException):
-                if part is not None:
-                    part.close()
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._path)
-
-    def _failure(self, error: OSError) -> OSError:
-        if "No space left" in str(error) or "too large" in str(error):
-            return OSError(f"{self._path}: the disk is full: free some space or choose another place for the file")
-        return OSError(f"{self._path}: cannot be written: {one_line(error)}")
 
 
 def write_cache(
@@ -166,20 +142,16 @@ def write_cache(
     int
         Examples written.
     """
-    folder = os.path.dirname(os.path.abspath(path))
-    temporary = os.path.join(folder, f".{os.path.basename(path)}.{os.getpid()}.tmp")
-    writer, count = _Writer(source, temporary, with_names), 0
-    try:
+    count = 0
+    with replacing(path) as file:
+        writer = _Writer(source, file, with_names)
         for chunk in source.chunks():
             writer.write(chunk)
             count += len(chunk)
             if progress is not None:
                 progress(count)
-        writer.finish()
-        os.replace(temporary, path)
-    except BaseException:
-        writer.discard()
-        raise
+        if not writer.finish():
+            raise DataFormatError("there are no examples: nothing to write", file=source.name)
     return count
 
 
@@ -216,7 +188,7 @@ class CacheSource:
             found = {key.decode(): metadata[key] for key in metadata.keys()}
             json.loads(found["pomona"])
             return batch, found
-        except (pa.ArrowException, OSError, KeyError, ValueError, AttributeError) as error:
+        except (*ARROW_ERRORS, KeyError, ValueError, AttributeError) as error:
             raise DataFormatError(
                 f"the file of chunks is damaged: {one_line(error)}; write it again", file=self.name
             ) from error
@@ -256,27 +228,36 @@ class CacheSource:
             file=about["file"],
         )
 
-    def _lookup(self, number: int, indices: NDArray[Any]) -> Callable[[NDArray[np.int64]], list[str]]:
-        def names(positions: NDArray[np.int64]) -> list[str]:
-            ids = indices[positions].tolist()
-            here = self._names_of(number)
-            if not all(id_ in here for id_ in ids):  # met in an earlier chunk
-                here = self._names_before(number) | here
-            return [here[id_] for id_ in ids]
+    def _lookup(self, number: int, indices: NDArray[Any]) -> NameLookup:
+        def names(positions: NDArray[np.int64]) -> list[str] | PackedNames:
+            ids = indices[positions].astype(np.uint64)
+            new, packed = self._names_of(number)
+            if np.array_equal(ids, new):  # a learner that has met what the file has met
+                return packed
+            known = _by_id(new, packed)
+            if not all(id_ in known for id_ in ids.tolist()):
+                known |= self._names_before(number)
+            return [known[id_] for id_ in ids.tolist()]
 
         return names
 
-    def _names_of(self, number: int) -> dict[int, str]:
+    def _names_of(self, number: int) -> tuple[NDArray[np.uint64], PackedNames]:
+        """Ids first met in this chunk, with their names."""
         metadata = self._get(number)[1]
-        ids = np.frombuffer(metadata["ids"], np.uint64).tolist()
-        return dict(zip(ids, json.loads(metadata["names"]), strict=True))
+        packed = PackedNames(np.frombuffer(metadata["names"], np.uint8), np.frombuffer(metadata["name_ends"], np.int64))
+        return np.frombuffer(metadata["ids"], np.uint64), packed
 
     def _names_before(self, number: int) -> dict[int, str]:
         done, known = self._older_names
         for earlier in range(done, number):
-            known |= self._names_of(earlier)
+            ids, packed = self._names_of(earlier)
+            known |= _by_id(ids, packed)
         self._older_names = max(done, number), known
         return known
+
+
+def _by_id(ids: NDArray[np.uint64], names: PackedNames) -> dict[int, str]:
+    return {id_: names[i] for i, id_ in enumerate(ids.tolist())}
 
 
 def _labels_back(batch: pa.RecordBatch, dtype: str) -> NDArray[Any] | None:
@@ -304,6 +285,7 @@ class CachingSource:
         self._source = source
         self._folder = tempfile.mkdtemp(prefix="pomona-", dir=directory)
         self._cache: CacheSource | None = None
+        self._complete = False
         self._current: Source = source
         self._remove = weakref.finalize(self, shutil.rmtree, self._folder, True)
 
@@ -321,32 +303,50 @@ class CachingSource:
 
     @property
     def rewinds(self) -> bool:
-        return self._cache is not None or self._source.rewinds
+        return self._complete or self._source.rewinds
 
     def fraction_read(self) -> float | None:
         return self._current.fraction_read()
 
     def chunks(self) -> Iterator[Chunk]:
-        if self._cache is not None:
+        if not self._complete:
+            yield from self._first_pass()
+        elif self._cache is not None:
             self._current = self._cache
             yield from self._cache.chunks()
-            return
+
+    def _first_pass(self) -> Iterator[Chunk]:
         path = os.path.join(self._folder, "chunks.arrow")
-        writer = _Writer(self._source, path, with_names=False)
+        with self._writing(path):
+            file = open(path, "wb")
         try:
+            writer = _Writer(self._source, file, with_names=False)
             for chunk in self._source.chunks():
-                writer.write(chunk)
+                with self._writing(path):
+                    writer.write(chunk)
                 yield chunk
-            writer.finish()
-            self._cache = CacheSource(path)
+            with self._writing(path):
+                found = writer.finish()
+                file.close()
+            self._cache, self._complete = CacheSource(path) if found else None, True
         finally:
-            if self._cache is None:
-                writer.discard()
+            with contextlib.suppress(OSError):
+                file.close()
+            if not self._complete:
+                os.unlink(path)
+
+    @contextlib.contextmanager
+    def _writing(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise PomonaError(
+                f"cannot write the cache {path}: {error_words(error)}: free some space, or set TMPDIR to a larger disk"
+            ) from error
 
     def close(self) -> None:
         """Remove the temporary file."""
-        self._cache = None
-        self._current = self._source
+        self._cache, self._complete, self._current = None, False, self._source
         self._remove()
 
     def __enter__(self) -> CachingSource:

@@ -185,6 +185,12 @@ def numpy_of(array: pa.Array) -> NDArray[Any]:
     return np.frombuffer(data, dtype, len(array), array.offset * dtype.itemsize)
 
 
+def wrap(array: NDArray[Any]) -> pa.Array:
+    """Numbers of a NumPy array as an Arrow array, without a copy where they are contiguous."""
+    kind = pa.from_numpy_dtype(array.dtype)
+    return pa.Array.from_buffers(kind, len(array), [None, pa.py_buffer(np.ascontiguousarray(array))])
+
+
 class FrameTable(Table):
     """A table in memory."""
 
