@@ -116,6 +116,8 @@ def is_string(type_: pa.DataType) -> bool:
 
 def without_views(array: pa.Array) -> pa.Array:
     """Strings in one buffer: few functions of pyarrow, and none of the native core, take the other layout."""
+    if pa.types.is_dictionary(array.type) and array.type.value_type in (pa.string_view(), pa.binary_view()):
+        return pa.DictionaryArray.from_arrays(array.indices, without_views(array.dictionary))
     if array.type == pa.string_view():
         return array.cast(pa.large_string())
     return array.cast(pa.large_binary()) if array.type == pa.binary_view() else array
@@ -285,8 +287,6 @@ def fill_strings(entry: Any, array: pa.Array) -> None:
 
 def string_buffers(array: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Bytes and 64-bit offsets of an array of strings; a missing one is empty."""
-    if array.type in (pa.string_view(), pa.binary_view()):  # as levels of a polars category
-        array = array.cast(pa.large_string() if array.type == pa.string_view() else pa.large_binary())
     if array.null_count:
         array = pc.fill_null(array, b"" if pa.types.is_binary(array.type) else "")
     _, offsets, data = array.buffers()

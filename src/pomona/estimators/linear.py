@@ -24,7 +24,7 @@ def linear_weights(model: Model, names: Sequence[str]) -> tuple[Floats, Any]:
         weights = weights * inverse_scales.reshape([-1] + [1] * (weights.ndim - 1))
     outputs = model.task.n_outputs
     weights = weights.reshape(-1, outputs)
-    coef, intercept = np.zeros((outputs, len(names))), _intercept(model)
+    coef, intercept = np.zeros((outputs, len(names))), learner.intercepts()
     if model.encoder is None:
         known = min(learner.n_columns, len(weights), len(names))
         coef[:, :known] = weights[:known].T
@@ -42,8 +42,3 @@ def linear_weights(model: Model, names: Sequence[str]) -> tuple[Floats, Any]:
     if model.task.kind == "regression":
         return coef[0] * model.target.scale, float(intercept[0] * model.target.scale + model.target.shift)
     return coef, intercept
-
-
-def _intercept(model: Model) -> Floats:
-    slot, outputs = model.learner.tables.intercept.astype(np.float64), model.task.n_outputs
-    return slot[:1].copy() if outputs == 1 else slot[2 : 2 + outputs].copy()

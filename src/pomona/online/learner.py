@@ -133,6 +133,11 @@ class OnlineLearner:
             w = np.copysign(np.maximum(size, 0.0), w)
         return w, s
 
+    def intercepts(self) -> NDArray[np.float64]:
+        """The intercept of each output."""
+        slot, K = self.tables.intercept, self.parameters.n_outputs
+        return (slot[:1] if K == 1 else slot[4 : 4 + K]).astype(np.float64)
+
     # ---- chunks ----
     def _make_room(
         self, chunk: Chunk, labels: NDArray[np.float64], e: int, predictions: NDArray[np.float64]
