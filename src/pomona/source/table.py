@@ -53,7 +53,10 @@ class TableSource(Protocol):
         ...
 
     def select(self, types: Mapping[str, pa.DataType]) -> None:
-        """Other columns need not be read; these are read as such types where the format leaves a choice."""
+        """Other columns need not be read; these are read as such types where the format leaves a choice.
+
+        Strings may come as dictionaries afterwards.
+        """
         ...
 
     def fraction_read(self) -> float | None:
