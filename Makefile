@@ -10,6 +10,8 @@ FUZZ_INPUTS ?= 200000
 
 NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*.h native/*.cpp)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+PEER = $(PIP) install -q --only-binary :all: "vowpalwabbit>=9.9" \
+	  || echo "vowpalwabbit has no wheel for this Python: the tests against it will be skipped"
 
 .PHONY: help demo test lint format types imports doctest check native-asan fuzz bench golden clean
 
@@ -34,10 +36,12 @@ $(VENV)/.installed: $(BIN)/python $(NATIVE)
 
 $(VENV)/.test: $(BIN)/python $(NATIVE)
 	$(PIP) install -q -e ".[test]"
+	$(PEER)
 	@touch $(VENV)/.installed $@
 
 $(VENV)/.lint: $(BIN)/python $(NATIVE)
 	$(PIP) install -q -e ".[test,lint]" cmake ninja
+	$(PEER)
 	@touch $(VENV)/.installed $(VENV)/.test $@
 
 demo: $(VENV)/.installed

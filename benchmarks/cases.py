@@ -108,7 +108,7 @@ def _quadratic_streams(args: argparse.Namespace) -> tuple[Stream, Stream]:
 
 def _features(args: argparse.Namespace, stream: Stream, interactions: str = "linear") -> float:
     X, _ = read_npz(file(args.scratch, stream, "npz"))
-    return features_per_row(X, interactions) * X.shape[0]
+    return features_per_row(X, interactions) * int(X.shape[0])
 
 
 def _job(path: Path, form: str, args: argparse.Namespace, **more: Any) -> Job:

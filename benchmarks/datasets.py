@@ -116,7 +116,7 @@ class Dataset:
 
     @property
     def is_sparse(self) -> bool:
-        return sparse.issparse(self.X)
+        return bool(sparse.issparse(self.X))
 
     @property
     def categorical(self) -> list[str]:
@@ -186,12 +186,12 @@ def _is_numeric(column: pd.Series[Any]) -> bool:
 def _labels(y: pd.Series[Any], spec: Spec) -> NDArray[Any]:
     if spec.positive is not None:
         positive = y.value_counts().index[0] if spec.positive == "largest" else spec.positive
-        return (y == positive).to_numpy().astype(np.int64)
+        return np.asarray(y == positive, np.int64)
     if spec.task == "regression":
-        return y.to_numpy().astype(np.float64)
+        return np.asarray(y, np.float64)
     if y.dtype == "category" or not _is_numeric(y):
-        return y.astype(str).to_numpy(dtype=str)
-    return y.to_numpy().astype(np.int64)
+        return np.asarray(y.astype(str), str)
+    return np.asarray(y, np.int64)
 
 
 def _read_svmlight(name: str, spec: Spec, paths: list[Path]) -> Dataset:

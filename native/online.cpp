@@ -11,7 +11,7 @@ namespace {
 void move_slot(const pm_online& m, const char* from, char* to, bool taken) {
   const size_t bytes = static_cast<size_t>(m.stride) * static_cast<size_t>(m.real_bytes);
   const auto evidence = [&](const char* slot) {
-    const int64_t at = m.n_outputs == 1 ? 1 : 2 + m.n_outputs;
+    const int64_t at = m.n_outputs == 1 ? 1 : 4 + (m.n_outputs + 3) / 4 * 4;
     if (m.real_bytes == 8) return reinterpret_cast<const double*>(slot)[at];
     return static_cast<double>(reinterpret_cast<const float*>(slot)[at]);
   };

@@ -1,5 +1,5 @@
-// Learning with several outputs (classes): the weights of a feature for all classes lie side by side, vectors run over
-// classes. Slots are changed in place.
+// Learning with several outputs (classes): the weights of a feature for all classes lie side by side, padded to a
+// multiple of four, and vectors run over classes. Slots are changed in place.
 #pragma once
 #include <cmath>
 
@@ -13,18 +13,21 @@ namespace PM_ISA {
 template <class Real>
 class Multi {
  public:
+  using V = Vec4<Real>;
+
   Multi(pm_online& model, char* memory, int64_t max_features, int64_t max_expanded)
-      : m_(model), example_(model, memory, max_features), K_(model.n_outputs) {
-    char* at = memory + (Example<Real>::bytes(max_features) + 63) / 64 * 64;
-    slot_ = reinterpret_cast<Real**>(at);
-    x_ = reinterpret_cast<Real*>(slot_ + max_expanded + 1);
-    score_ = x_ + (max_expanded + 1 + 15) / 16 * 16;
-    g2_ = score_ + K_, q_ = g2_ + K_, u_ = q_ + K_;
+      : m_(model), example_(model, memory, max_features), K_(model.n_outputs), padded_(padded(K_)) {
+    char* const start = memory + (Example<Real>::bytes(max_features) + 63) / 64 * 64;
+    slot_ = reinterpret_cast<Real**>(start);
+    x_ = reinterpret_cast<Real*>(slot_ + (max_expanded + 8) / 8 * 8);
+    score_ = x_ + (max_expanded + 16) / 16 * 16;
+    g2_ = score_ + padded_, q_ = g2_ + padded_, u_ = q_ + padded_, direction_ = u_ + padded_;
     regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
   }
+  static int64_t padded(int64_t K) { return (K + 3) / 4 * 4; }
   static int64_t bytes(int64_t max_features, int64_t max_expanded, int64_t K) {
-    return Example<Real>::bytes(max_features) + 192 + (max_expanded + 17) * static_cast<int64_t>(8 + sizeof(Real)) +
-           4 * K * static_cast<int64_t>(sizeof(Real));
+    return Example<Real>::bytes(max_features) + 256 + (max_expanded + 16) * static_cast<int64_t>(8 + sizeof(Real)) +
+           (max_expanded + 5) * padded(K) * static_cast<int64_t>(sizeof(Real));
   }
 
   Example<Real>& example() { return example_; }
@@ -32,7 +35,7 @@ class Multi {
 
   void dot(bool learning) {
     n_ = 0;
-    for (int64_t k = 0; k < K_; ++k) score_[k] = 0;
+    for (int64_t k = 0; k < padded_; ++k) score_[k] = g2_[k] = u_[k] = 0;
     if (m_.intercept) add(static_cast<Real*>(m_.intercept), nullptr, Real(1), learning);
     example_.each_run([&](const Run<Real>& run) {
       const pm_region& r = m_.regions[run.degree - 1];
@@ -71,38 +74,54 @@ class Multi {
     if (m_.ftrl) return update_ftrl(h);
     bool learns = false;
     for (int64_t k = 0; k < K_; ++k) {
-      g2_[k] = static_cast<Real>(h * static_cast<double>(u_[k]) * u_[k]), q_[k] = 0;
+      g2_[k] = static_cast<Real>(h * static_cast<double>(u_[k]) * u_[k]);
       learns |= g2_[k] > 0;
     }
-    double n = 0;
-    for (int64_t i = 0; i < n_; ++i) {
-      const Real xx = x_[i] * x_[i];
-      n += static_cast<double>(xx);
-      Real* const G = slot_[i] + 2 + K_;
-      if (!m_.adaptive) continue;
-      for (int64_t k = 0; k < K_; ++k) {
-        G[k] += g2_[k] * xx;
-        q_[k] += G[k] > 0 ? xx / std::sqrt(G[k]) : Real(0);
-      }
-    }
+    const double n = m_.adaptive ? directions() : squares();
     if (m_.normalized && learns) m_.scale_sum += h * n, m_.weight_sum += h;
     const double m = mean_scale(m_), eta = step_size(m_);
     for (int64_t k = 0; k < K_; ++k)
       u_[k] = static_cast<Real>(m * class_step(k, label, eta * h, m * (m_.adaptive ? static_cast<double>(q_[k]) : n)));
     for (int64_t i = 0; i < n_; ++i) {
-      Real* const w = slot_[i] + 2;
-      const Real* const G = w + K_;
-      const Real x = x_[i];
+      Real* const w = slot_[i] + 4;
+      const Real* const direction = direction_ + i * padded_;
       if (m_.adaptive) {
-        for (int64_t k = 0; k < K_; ++k) w[k] += G[k] > 0 ? u_[k] * x / std::sqrt(G[k]) : Real(0);
+        for (int64_t k = 0; k < padded_; k += 4)
+          store_quad<Real>(w + k, load_quad(w + k) + load_quad(u_ + k) * load_quad(direction + k));
       } else {
-        for (int64_t k = 0; k < K_; ++k) w[k] += u_[k] * x;
+        for (int64_t k = 0; k < padded_; k += 4) store_quad<Real>(w + k, load_quad(w + k) + load_quad(u_ + k) * x_[i]);
       }
     }
     if (regularized_) m_.clock += h * clock_step(m_, eta, m);
   }
 
  private:
+  double squares() const {
+    double n = 0;
+    for (int64_t i = 0; i < n_; ++i) n += static_cast<double>(x_[i] * x_[i]);
+    return n;
+  }
+
+  // Adds to the sums of squared gradients; directions are x / sqrt(G), and q what a unit step along them does.
+  double directions() {
+    double n = 0;
+    for (int64_t k = 0; k < padded_; ++k) q_[k] = 0;
+    for (int64_t i = 0; i < n_; ++i) {
+      const Real x = x_[i], xx = x * x;
+      n += static_cast<double>(xx);
+      Real* const sums = slot_[i] + 4 + padded_;
+      Real* const direction = direction_ + i * padded_;
+      for (int64_t k = 0; k < padded_; k += 4) {
+        const V G = load_quad(sums + k) + load_quad(g2_ + k) * xx;
+        store_quad<Real>(sums + k, G);
+        const V inverse = G > 0 ? 1 / root4(G) : V{};
+        store_quad<Real>(q_ + k, load_quad(q_ + k) + inverse * xx);
+        store_quad<Real>(direction + k, inverse * x);
+      }
+    }
+    return n;
+  }
+
   // Class k against the rest.
   Point against(int64_t k, int64_t label) const {
     return at(static_cast<Loss>(m_.loss), score(k), k == label ? 1.0 : -1.0, 0.5);
@@ -135,8 +154,8 @@ class Multi {
   }
 
   void add(Real* slot, double* touched, Real x, bool learning) {
-    Real* const w = slot + 2;
-    Real* const G = w + K_;
+    Real* const w = slot + 4;
+    const Real* const G = w + padded_;
     const double tau = regularized_ && touched ? m_.clock - *touched : 0;
     if (tau > 0 && learning) {
       for (int64_t k = 0; k < K_; ++k) w[k] = shrunk(w[k], G[k], tau);
@@ -145,7 +164,8 @@ class Multi {
     if (tau > 0 && !learning) {
       for (int64_t k = 0; k < K_; ++k) score_[k] += x * shrunk(w[k], G[k], tau);
     } else {
-      for (int64_t k = 0; k < K_; ++k) score_[k] += x * w[k];
+      for (int64_t k = 0; k < padded_; k += 4)
+        store_quad<Real>(score_ + k, load_quad(score_ + k) + load_quad(w + k) * x);
     }
     if (!learning) return ++n_, void();
     if (touched && regularized_) *touched = m_.clock;
@@ -166,9 +186,9 @@ class Multi {
     if (!learning) return slot[0] > 0 ? std::copysign(Real(1), x) : Real(0);
     if (slot[0] > 0) {
       const Real shrink = 1 / std::fabs(small);
-      Real* const shrunk = m_.adaptive ? slot + 2 + K_ : slot + 2;
+      Real* const shrinking = m_.adaptive ? slot + 4 + padded_ : slot + 4;
       const Real factor = m_.adaptive ? shrink * shrink : shrink;
-      for (int64_t k = 0; k < K_; ++k) shrunk[k] *= factor;
+      for (int64_t k = 0; k < padded_; ++k) shrinking[k] *= factor;
     }
     slot[0] = 1 / size;
     return std::copysign(Real(1), x);
@@ -180,17 +200,17 @@ class Multi {
       const bool penalized = slot != m_.intercept;
       slot[0] = 1;
       for (int64_t k = 0; k < K_; ++k)
-        ftrl(m_, slot[2 + k], slot[2 + K_ + k], slot[2 + 2 * K_ + k], h * u_[k] * x_[i], penalized);
+        ftrl(m_, slot[4 + k], slot[4 + padded_ + k], slot[4 + 2 * padded_ + k], h * u_[k] * x_[i], penalized);
     }
   }
 
   pm_online& m_;
   Example<Real> example_;
-  const int64_t K_;
+  const int64_t K_, padded_;
   int64_t n_ = 0;
   bool regularized_;
   Real** slot_;
-  Real *x_, *score_, *g2_, *q_, *u_;
+  Real *x_, *score_, *g2_, *q_, *u_, *direction_;
 };
 
 }  // namespace PM_ISA

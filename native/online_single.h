@@ -258,19 +258,19 @@ class Single {
     const float* const values = run.x;
     float *const w = w_ + n_ - from, *const G = G_ + n_ - from, *const scaled_x = x_ + n_ - from;
     for (int64_t j = from; j < to; j += 4) {
-      const Four r0 = load4(&slots[place(j)].w), r1 = load4(&slots[place(j + 1)].w);
-      const Four r2 = load4(&slots[place(j + 2)].w), r3 = load4(&slots[place(j + 3)].w);
+      const Four r0 = load_quad(&slots[place(j)].w), r1 = load_quad(&slots[place(j + 1)].w);
+      const Four r2 = load_quad(&slots[place(j + 2)].w), r3 = load_quad(&slots[place(j + 3)].w);
       const Four t0 = PM_SHUFFLE(r0, r1, 0, 4, 1, 5), t1 = PM_SHUFFLE(r2, r3, 0, 4, 1, 5);
-      const Four x = a * load4(values + j);
-      store4(w + j, PM_SHUFFLE(t0, t1, 0, 1, 4, 5));
-      store4(G + j, PM_SHUFFLE(t0, t1, 2, 3, 6, 7));
+      const Four x = a * load_quad(values + j);
+      store_quad<float>(w + j, PM_SHUFFLE(t0, t1, 0, 1, 4, 5));
+      store_quad<float>(G + j, PM_SHUFFLE(t0, t1, 2, 3, 6, 7));
       if (!normalized) {
-        store4(scaled_x + j, x);
+        store_quad<float>(scaled_x + j, x);
         continue;
       }
       const Four t2 = PM_SHUFFLE(r0, r1, 2, 6, 3, 7), t3 = PM_SHUFFLE(r2, r3, 2, 6, 3, 7);
       const Four s = PM_SHUFFLE(t2, t3, 0, 1, 4, 5), small = x * s;
-      store4(scaled_x + j, small);
+      store_quad<float>(scaled_x + j, small);
       if (any((small > 1.0f) | (small < -1.0f) | ((s == 0.0f) & (x != 0.0f)))) {
         for (int k = 0; k < 4; ++k) {
           S& slot = slots[place(j + k)];
@@ -338,7 +338,7 @@ class Single {
       const float *const ws = w_ + n_, *const Gs = G_ + n_;
       const int64_t full = run.count / 4 * 4;
       for (; j < full; j += 4) {
-        const Four w = load4(ws + j), G = load4(Gs + j);
+        const Four w = load_quad(ws + j), G = load_quad(Gs + j);
         const Four low = PM_SHUFFLE(w, G, 0, 4, 1, 5), high = PM_SHUFFLE(w, G, 2, 6, 3, 7);
         std::memcpy(&slots[place(j)].w, &low, 8);
         std::memcpy(&slots[place(j + 1)].w, reinterpret_cast<const char*>(&low) + 8, 8);

@@ -77,7 +77,7 @@ typedef struct {
 // ---- the online learner ----
 // A slot belongs to one feature (monomial). With one output it is {w, G, s, z}: weight of the feature scaled to
 // [-1, 1], sum of squared gradients, 1 / (largest |x| seen), and the dual variable of FTRL. With K outputs it is
-// {s, -, w[K], G[K]} and z[K] for FTRL, padded to `stride` numbers.
+// {s, 3 unused, w[P], G[P]} and z[P] for FTRL, where P is K rounded up to a multiple of four.
 typedef struct {
   void* slots;
   double* touched;   // value of `clock` when the slot was last regularised; NULL without l1 and l2
@@ -171,11 +171,12 @@ PM_API void pm_text_bounds(const char* text, int64_t size, int64_t* lines, int64
 PM_API int32_t pm_parse_vw(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);
 PM_API int32_t pm_parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);
 
-// Names of n features (without n-grams) as "namespace:name", one after the other: ends[i] is where the i-th ends in `out`.
-// Returns the bytes needed; nothing beyond `capacity` is written.
+// Names of n features as "namespace:name", the words of an n-gram joined by blanks, one after the other: ends[i] is where
+// the i-th ends in `out`. The arrays are those of pm_text_rows. Returns the bytes needed; nothing beyond `capacity` is
+// written.
 PM_API int64_t pm_vw_names(const char* text, int64_t size, const uint32_t* starts, const uint16_t* fields,
-                           const uint32_t* namespace_spans, const int64_t* positions, int64_t n, char* out,
-                           int64_t capacity, int64_t* ends);
+                           const uint16_t* grams, const uint32_t* namespace_spans, const int64_t* positions, int64_t n,
+                           char* out, int64_t capacity, int64_t* ends);
 
 // ---- columns of a table to features (encode.cpp) ----
 typedef enum {

@@ -1,32 +1,71 @@
 // Names of features, looked up in the text they were parsed from.
-#include <cstring>
-
-#include "pomona.h"
+#include "text.h"
 
 namespace {
 
-bool ends_name(char c) { return c == ' ' || c == '\t' || c == ':' || c == '|' || c == '\n' || c == '\r'; }
+bool ends_item(char c) { return pm::is_blank(c) || c == '|' || c == '\n'; }
+
+const char* name_end(const char* p) {
+  while (!ends_item(*p) && *p != ':') ++p;
+  return p;
+}
+
+const char* item_end(const char* p) {
+  while (!ends_item(*p)) ++p;
+  return p;
+}
+
+// The weight of the namespace that holds p.
+double weight_at(const char* p, const char* text, const char* text_end) {
+  while (p > text && *p != '|') --p;
+  double weight = 1.0;
+  const char* const colon = name_end(p + 1);
+  if (*colon == ':') pm::read_double(colon + 1, item_end(colon), text_end, weight);
+  return weight;
+}
+
+// Whether the parser left the word out, because its value is zero. `colon` is where its name ends.
+bool is_zero(const char* colon, const char* text, const char* text_end) {
+  if (*colon != ':') return false;
+  float value = 1.0f;
+  pm::read_float(colon + 1, item_end(colon), text_end, value);
+  return static_cast<float>(static_cast<double>(value) * weight_at(colon, text, text_end)) == 0.0f;
+}
 
 }  // namespace
 
 int64_t pm_vw_names(const char* text, int64_t size, const uint32_t* starts, const uint16_t* fields,
-                    const uint32_t* namespace_spans, const int64_t* positions, int64_t n, char* out, int64_t capacity,
-                    int64_t* ends) {
+                    const uint16_t* grams, const uint32_t* namespace_spans, const int64_t* positions, int64_t n,
+                    char* out, int64_t capacity, int64_t* ends) {
+  if (size == 0 || text[size - 1] != '\n') return 0;
+  const char* const text_end = text + size;
   int64_t written = 0;
   const auto append = [&](const char* from, int64_t count) {
     if (written + count <= capacity) std::memcpy(out + written, from, static_cast<size_t>(count));
     written += count;
   };
   for (int64_t i = 0; i < n; ++i) {
-    const int64_t feature = positions[i], start = starts[feature];
+    const int64_t feature = positions[i];
     const uint32_t* const span = namespace_spans + 2 * fields[feature];
     if (span[1]) {
       append(text + span[0], span[1]);
       append(":", 1);
     }
-    int64_t stop = start;
-    while (stop < size && !ends_name(text[stop])) ++stop;
-    append(text + start, stop - start);
+    const char* word = text + starts[feature];
+    const char* end = name_end(word);
+    append(word, end - word);
+    for (uint32_t words = grams ? grams[feature] : 0; words;) {  // bit 0: the next word belongs to the n-gram
+      word = item_end(end);
+      while (pm::is_blank(*word)) ++word;
+      if (ends_item(*word)) break;
+      end = name_end(word);
+      if (is_zero(end, text, text_end)) continue;
+      if (words & 1) {
+        append(" ", 1);
+        append(word, end - word);
+      }
+      words >>= 1;
+    }
     ends[i] = written;
   }
   return written;

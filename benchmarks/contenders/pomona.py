@@ -34,6 +34,8 @@ def _options(job: Job) -> dict[str, Any]:
             learning_rate=job.learning_rate,
             bits=job.bits,
             passes=job.passes,
+            # One pass is in the order of the data, as the peer's; over several, SGD shuffles too.
+            shuffle=False if job.passes == 1 else None,
         ),
     }
 
@@ -46,7 +48,8 @@ def prepare(job: Job) -> None:
 
     cache = job.cache_path("pomona").with_suffix(".arrow")
     if not cache.exists():
-        write_cache(open_source(job.data, _options(job)["read"]), cache)
+        source: Any = open_source(job.data, _options(job)["read"])
+        write_cache(source, str(cache))
 
 
 #: What pomona imports when a format is first used: loaded before the clock runs, as for every contender.
@@ -125,7 +128,7 @@ def _learn_alone(job: Job) -> Outcome:
     from pomona.source import open_source
 
     options = _options(job)
-    tables = open_source(job.data, options["read"])
+    tables: Any = open_source(job.data, options["read"])
     encoder = TableEncoder.fit(tables, options["read"], options["encode"])
     source = InMemory(EncodedSource(tables, encoder))
     clock = Clock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def _classifier(job: Job) -> Any:
 
 
 def _from_memory(job: Job) -> Outcome:
-    X, y = read_npz(job.data)
+    X, y = read_npz(Path(job.data))
     model, clock = _classifier(job), Clock()
     if job.interactions == "linear":
         with clock.running():

@@ -62,11 +62,11 @@ def _encoded(parts: Parts, encode: dict[str, Any]) -> tuple[InMemory, InMemory]:
 
 
 def _answers(model: Any, test: Any, task: str) -> NDArray[Any]:
-    raw = np.concatenate(list(model.predict(test)))
+    raw: NDArray[np.float64] = np.concatenate(list(model.predict(test)))
     if task == "regression":
         return raw
     codes = raw.argmax(axis=1) if raw.ndim == 2 else (raw > 0.5).astype(np.int64)
-    return np.asarray(model.task.classes)[codes]
+    return np.asarray(np.asarray(model.task.classes)[codes])
 
 
 def fitter(parts: Parts, scratch: Path) -> Fitter:

@@ -26,6 +26,19 @@ inline int64_t power_above(int64_t n) {
   return power;
 }
 
+inline void look_up_names(const char* text, int64_t size, const pm_text_rows& rows) {
+  const auto positions = array<int64_t>(rows.n_features), ends = array<int64_t>(rows.n_features);
+  for (int64_t i = 0; i < rows.n_features; ++i) positions[i] = i;
+  const auto names = [&](char* out, int64_t capacity) {
+    return pm_vw_names(text, size, rows.starts, rows.fields, rows.grams, rows.namespace_spans, positions.get(),
+                       rows.n_features, out, capacity, ends.get());
+  };
+  const int64_t needed = names(nullptr, 0);
+  const auto out = array<char>(needed);
+  require(names(out.get(), needed) == needed);
+  require(rows.n_features == 0 || ends[rows.n_features - 1] == needed);
+}
+
 inline int run(Parser parse, const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const uint8_t choice = data[0];
@@ -84,6 +97,7 @@ inline int run(Parser parse, const uint8_t* data, size_t size) {
   for (int64_t i = 0; i < rows.n_rows; ++i) require(rows.indptr[i] <= rows.indptr[i + 1]);
   for (int64_t i = 0; i < rows.n_features; ++i) require(std::isfinite(rows.values[i]));
   for (int64_t i = 0; i < rows.n_rows; ++i) require(rows.spans[2 * i] + int64_t{rows.spans[2 * i + 1]} < n);
+  if (parse == pm_parse_vw) look_up_names(text.get(), n, rows);
   return 0;
 }
 

@@ -74,9 +74,7 @@ def hash_strings(data: NDArray[np.uint8], offsets: NDArray[np.int64], seed: int)
     if n > 0 and (offsets[0] < 0 or offsets[-1] > len(data) or (np.diff(offsets) < 0).any()):
         raise ValueError("string offsets must rise and stay inside the data")
     ids = np.empty(max(n, 0), np.uint64)
-    _lib.pm_hash_strings(
-        pointer(data, np.uint8), pointer(offsets, np.int64), len(ids), seed, pointer(ids, np.uint64)
-    )
+    _lib.pm_hash_strings(pointer(data, np.uint8), pointer(offsets, np.int64), len(ids), seed, pointer(ids, np.uint64))
     return ids
 
 
@@ -157,9 +155,7 @@ class IdMap:
     def find(self, ids: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Rows of the ids, ``NO_ROW`` for those never inserted."""
         rows = np.empty(len(ids), np.uint32)
-        _lib.pm_map_find(
-            c.byref(self._map), pointer(ids, np.uint64), len(ids), pointer(rows, np.uint32)
-        )
+        _lib.pm_map_find(c.byref(self._map), pointer(ids, np.uint64), len(ids), pointer(rows, np.uint32))
         return rows
 
     def ids(self) -> NDArray[np.uint64]:
@@ -335,6 +331,8 @@ def online_predict(
 
 def online_rehash(model: OnlineStruct, degree: int, n_rows: int, to: RegionStruct) -> int:
     return int(_lib.pm_online_rehash(c.byref(model), degree, n_rows, c.byref(to)))
+
+
 # ---- text to rows ----
 
 MAX_TEXT = 1 << 31
@@ -444,6 +442,8 @@ def parse_text(
     lines, features, bars = c.c_int64(), c.c_int64(), c.c_int64()
     _lib.pm_text_bounds(text, len(text), c.byref(lines), c.byref(features), c.byref(bars))
     n_rows, n_features = lines.value, features.value * gram_growth(ngrams, skips)
+    if n_features > MAX_TEXT:
+        return TextError(0, 0, "the lines here are too long for so many n-grams: ask for fewer of them")
     vw = form == "vw"
     n_namespaces = min(bars.value, MAX_NAMESPACES) if vw else 0
     arrays: dict[str, NDArray[Any]] = {
@@ -514,6 +514,8 @@ def _text_rows(rows: _TextRows, arrays: dict[str, NDArray[Any]]) -> TextRows:
         n_bad=rows.n_bad,
         error=_text_error(rows) if rows.n_bad else None,
     )
+
+
 # ---- columns of a table to features, text to words ----
 
 RAW, HAT, BINS, RAMP, CODES, STRINGS, ROWS = range(7)
@@ -636,13 +638,11 @@ def text_rows(
 
 
 _lib.pm_vw_names.restype = c.c_int64
-_lib.pm_vw_names.argtypes = [c.c_char_p, c.c_int64, *[c.c_void_p] * 4, c.c_int64, c.c_void_p, c.c_int64, c.c_void_p]
+_lib.pm_vw_names.argtypes = [c.c_char_p, c.c_int64, *[c.c_void_p] * 5, c.c_int64, c.c_void_p, c.c_int64, c.c_void_p]
 
 
-def vw_names(
-    text: bytes, rows: TextRows, positions: NDArray[np.int64]
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Names of features that are single words, packed, and where each ends."""
+def vw_names(text: bytes, rows: TextRows, positions: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Names of features, packed, and where each ends."""
     assert rows.starts is not None and rows.fields is not None and rows.namespaces is not None
     if len(positions) and not (0 <= positions.min() and positions.max() < len(rows.starts)):
         raise ValueError("positions must be those of features of the text")
@@ -654,6 +654,7 @@ def vw_names(
             len(text),
             pointer(rows.starts, np.uint32),
             pointer(rows.fields, np.uint16),
+            pointer(rows.grams, np.uint16),
             pointer(rows.namespaces, np.uint32),
             pointer(positions, np.int64),
             len(positions),

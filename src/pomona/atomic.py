@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from pomona.errors import PomonaError
 from pomona.words import error_words
@@ -19,8 +19,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     The bytes go to a temporary name in the same folder, are forced to the disk and renamed; on any error,
     Ctrl-C included, the temporary file is removed and an old file at ``path`` stays as it was. Devices and
-    pipes are written directly. An :class:`OSError` becomes a :class:`~pomona.errors.PomonaError` that names
-    the file.
+    pipes are written directly. A failure to write is a :class:`~pomona.errors.PomonaError` that names the file.
 
     Examples
     --------
@@ -36,32 +35,48 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     shown = os.fspath(path)
     # A link stays a link: the file it points to is replaced.
     target = Path(os.path.realpath(shown))
-    temporary: Path | None = None
+    if target.is_dir():
+        raise PomonaError(f"cannot write {shown}: it is a folder")
+    # Renaming over /dev/null would destroy the device.
+    direct = target.exists() and not target.is_file()
+    name = target if direct else target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
-        if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-            if target.is_dir():
-                raise PomonaError(f"cannot write {shown}: it is a folder")
-            # Renaming over /dev/null would destroy the device.
-            with open(target, "wb") as file:
-                yield file
-            return
-        temporary = target.with_name(f".{target.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-        with open(temporary, "xb") as file:
+        with _explained(shown, target):
+            raw = _Output(name, "w" if direct else "x", shown, target)
+        with io.BufferedWriter(raw) as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-        temporary = None
-        _sync_folder(target.parent)
-    except OSError as error:
-        # An error with a name of its own is about another file: the block was reading.
-        if error.filename not in (None, str(temporary), str(target)):
-            raise
-        raise PomonaError(f"cannot write {shown}: {_reason(error, target)}") from error
+            if not direct:
+                with _explained(shown, target):
+                    os.fsync(raw.fileno())
+        if not direct:
+            with _explained(shown, target):
+                os.replace(name, target)
+            _sync_folder(target.parent)
     finally:
-        if temporary is not None:
+        if not direct:
             with contextlib.suppress(OSError):
-                temporary.unlink()
+                name.unlink()
+
+
+class _Output(io.FileIO):
+    """A file whose failures to write name it; those of other files, read meanwhile, stay what they are."""
+
+    def __init__(self, name: Path, mode: str, shown: str, target: Path) -> None:
+        super().__init__(name, mode)
+        self._shown, self._target = shown, target
+
+    def write(self, data: Any) -> int:
+        with _explained(self._shown, self._target):
+            return super().write(data)
+
+
+@contextlib.contextmanager
+def _explained(shown: str, target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise PomonaError(f"cannot write {shown}: {_reason(error, target)}") from error
 
 
 def _reason(error: OSError, target: Path) -> str:

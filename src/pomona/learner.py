@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -53,8 +52,6 @@ class Learner(Protocol):
         """Raw predictions: margins (n,) or, for multi-class tasks, (n, classes)."""
         ...
 
-    def state(self) -> State: ...
-
-    def merge(self, states: Sequence[State]) -> None:
-        """Become the average of this learner and of others trained on other parts of the data."""
+    def state(self) -> State:
+        """Everything needed to predict, or to go on, elsewhere."""
         ...

@@ -6,6 +6,7 @@ import csv
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from pomona import __version__
 from pomona.cli.demo import write_clicks
 from pomona.model import load
 
@@ -132,6 +134,9 @@ def test_predict_from_standard_input(pomona: Pomona, pomona_process: Pomona, cli
 def test_predictions_come_as_soon_as_examples_do(clicks: Path, model: Path) -> None:
     command = [sys.executable, "-m", "pomona", "predict", str(model), "-", "--quiet"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        # Should a prediction not come, the test shall fail and not wait for ever.
+        watch = threading.Timer(60, process.kill)
+        watch.start()
         assert process.stdin is not None and process.stdout is not None
         for _ in range(3):
             process.stdin.write(b"|device phone |topic games |hour noon\n")
@@ -139,6 +144,7 @@ def test_predictions_come_as_soon_as_examples_do(clicks: Path, model: Path) -> N
             assert 0.5 < float(process.stdout.readline()) < 1
         process.stdin.close()
         assert process.wait() == 0
+        watch.cancel()
 
 
 def test_predict_without_labels(pomona: Pomona, clicks: Path, model: Path, tmp_path: Path) -> None:
@@ -185,7 +191,9 @@ def test_inspect_names_the_pairs(pomona: Pomona, model: Path, clicks: Path, tmp_
     assert shown.startswith(f"{model}: online learner, binary, classes -1 and 1\n  trained on  ")
     assert len(shown.split("feature\n")[-1].splitlines()) == 5
     report: dict[str, Any] = json.loads(pomona("inspect", model, "--json").out)
-    assert report["path"] == str(model)
+    size = model.stat().st_size
+    assert report["file"] == {"path": str(model), "made_by": f"pomona {__version__}", "version": 1, "bytes": size}
+    assert f"\n  made by     pomona {__version__}, file format 1, " in shown
     assert report["options"]["interactions"] == "quadratic"
     assert any("phone" in entry["feature"] and "games" in entry["feature"] for entry in report["top"])
     pytest.importorskip("matplotlib")

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import pomona
+from pomona.atomic import replacing
 from pomona.errors import ModelFileError, PomonaError
 from pomona.learner import State
 from pomona.model import file as model_file
@@ -262,6 +263,12 @@ def test_no_permission(path: Path) -> None:
         assert str(caught.value) == f"cannot write {path}: permission denied"
     finally:
         path.parent.chmod(0o700)
+
+
+def test_errors_of_other_files_are_not_blamed_on_this_one(path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="^data.vw: the file does not exist$"), replacing(path):
+        raise FileNotFoundError("data.vw: the file does not exist")
+    assert list(path.parent.iterdir()) == []
 
 
 def test_a_link_stays_a_link(path: Path) -> None:

@@ -39,14 +39,15 @@ def interrupted(args: argparse.Namespace) -> str:
 def run(args: argparse.Namespace) -> int:
     """Load and report."""
     from pomona.model import load
+    from pomona.model.file import about
     from pomona.model.inspect import as_text, describe, plot
 
     model = load(args.model)
-    report = describe(model, args.top)
+    report = describe(model, args.top) | {"file": {"path": args.model, **about(args.model)}}
     if args.plot:
         plot(report, args.plot)
     if args.json:
-        common.print_json({"path": args.model, **report})
+        common.print_json(report)
     else:
         print(as_text(report, args.model))
     return 0

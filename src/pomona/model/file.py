@@ -9,10 +9,12 @@ name, type, shape and bytes); and ``crc``, the check sum of that string.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,10 +89,23 @@ def load(path: str | os.PathLike[str]) -> State:
     ModelFileError
         The file is missing, truncated, damaged, newer than this program, or something else altogether.
     """
+    with _opened(path) as reader:
+        return reader.state()
+
+
+def about(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Who made a model file, in which version of the format, and its size in bytes; arrays are not read."""
+    with _opened(path) as reader:
+        header = reader.header(reader.table()["__metadata__"])
+        return {"made_by": header["created_by"], "version": header["version"], "bytes": reader.size}
+
+
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[_Reader]:
     shown = os.fspath(path)
     try:
         with open(path, "rb") as file:
-            return _Reader(shown, file).state()
+            yield _Reader(shown, file)
     except OSError as error:
         raise ModelFileError(f"{shown}: cannot read the model: {error_words(error)}") from error
 
@@ -103,8 +118,8 @@ class _Reader:
         self.size = os.fstat(file.fileno()).st_size
 
     def state(self) -> State:
-        table = self._table()
-        header = self._header(table.pop("__metadata__"))
+        table = self.table()
+        header = self.header(table.pop("__metadata__"))
         arrays = {}
         position = 0
         for name, entry in table.items():
@@ -116,7 +131,7 @@ class _Reader:
             raise self._damaged(f"{extra:,} bytes follow its end")
         return State(header["header"], arrays)
 
-    def _table(self) -> dict[str, Any]:
+    def table(self) -> dict[str, Any]:
         """The table of safetensors, sure to be a pomona model's."""
         start = self.file.read(8 + len(_START))
         if not start:
@@ -141,7 +156,8 @@ class _Reader:
             raise ModelFileError(f"{self.name}: not a pomona model, though it looks like a safetensors file")
         return table
 
-    def _header(self, metadata: dict[str, Any]) -> dict[str, Any]:
+    def header(self, metadata: dict[str, Any]) -> dict[str, Any]:
+        """The header of the model, sure to be whole and of a version that can be read."""
         text = metadata.get("pomona")
         if not isinstance(text, str):
             raise ModelFileError(f"{self.name}: not a pomona model, though it looks like a safetensors file")

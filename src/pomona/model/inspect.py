@@ -79,6 +79,8 @@ def as_text(report: dict[str, Any], name: str) -> str:
         "columns": ", ".join(f"{column} ({kind})" for column, kind in report["columns"].items()),
         "weights": _table_words(report["table"], len(report["task"]["classes"])),
     }
+    if about := report.get("file"):
+        facts["made by"] = f"{about['made_by']}, file format {about['version']}, {byte_words(about['bytes'])}"
     lines = [f"{name}: {report['learner']} learner, {task_words(**report['task'])}"]
     for heading, words in facts.items():
         if words:

@@ -121,7 +121,8 @@ class OnlineLearner:
         if K == 1:
             w, G, s = (slots[:, k].astype(np.float64) for k in (0, 1, 2))
         else:
-            parts = (slots[:, 2 : 2 + K], slots[:, 2 + K : 2 + 2 * K], slots[:, 0])
+            sums = 4 + self.parameters.padded_outputs
+            parts = (slots[:, 4 : 4 + K], slots[:, sums : sums + K], slots[:, 0])
             w, G, s = (part.astype(np.float64) for part in parts)
         if self.parameters.regularized:
             waited = self._model.clock - self.tables.touched[table]

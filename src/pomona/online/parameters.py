@@ -97,9 +97,12 @@ class OnlineParameters:
     @property
     def stride(self) -> int:
         """Numbers in a slot: see ``pm_online`` in native/pomona.h."""
-        if self.n_outputs == 1:
-            return 4
-        return -(-(2 + (3 if self.ftrl else 2) * self.n_outputs) // 4) * 4
+        return 4 if self.n_outputs == 1 else 4 + (3 if self.ftrl else 2) * self.padded_outputs
+
+    @property
+    def padded_outputs(self) -> int:
+        """Room for classes in a slot: a multiple of four."""
+        return -(-self.n_outputs // 4) * 4
 
     @property
     def degree(self) -> int:

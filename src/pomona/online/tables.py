@@ -133,8 +133,8 @@ class Tables:
 
 def _widened(table: NDArray[Any], old: OnlineParameters, new: OnlineParameters) -> NDArray[Any]:
     wide = np.zeros((len(table), new.stride), new.real)
-    wide[:, :2] = table[:, :2]
+    wide[:, 0] = table[:, 0]
     for block in range(3 if new.ftrl else 2):
-        start = 2 + block * old.n_outputs
-        wide[:, 2 + block * new.n_outputs :][:, : old.n_outputs] = table[:, start : start + old.n_outputs]
+        from_, to = 4 + block * old.padded_outputs, 4 + block * new.padded_outputs
+        wide[:, to : to + old.n_outputs] = table[:, from_ : from_ + old.n_outputs]
     return wide

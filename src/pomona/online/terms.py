@@ -63,7 +63,7 @@ class Terms:
             slots = self.slots[rows][self.tables[rows] == i].tolist()
             factored = self._search(i, slots) if hashed else {slot: factors(i + 1, slot) for slot in slots}
             for slot, parts in factored.items():
-                found[i, slot] = " · ".join(single(row) for row in sorted(parts))
+                found[i, slot] = " · ".join(single(row) for row in sorted(parts, key=lambda row: place.get(row, row)))
         places = zip(self.tables[rows].tolist(), self.slots[rows].tolist(), strict=True)
         return [found.get((i, slot), f"slot {slot}") for i, slot in places]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
@@ -93,7 +95,9 @@ class OrderedMap(Generic[T, R]):
         self._results: dict[int, R | BaseException] = {}
         self._taken = self._fetched = 0
         self._ended = False
-        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(threads)]
+        self._threads = [
+            threading.Thread(target=self._run, name=f"pomona-parse-{i}", daemon=True) for i in range(threads)
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -155,8 +159,9 @@ class OrderedMap(Generic[T, R]):
         with self._changed:
             self._ended = True
             self._changed.notify_all()
+        deadline = time.monotonic() + timeout
         for thread in self._threads:
-            thread.join(timeout)
+            thread.join(max(0.0, deadline - time.monotonic()))
         close = getattr(self._items, "close", None)
         if close is not None and not any(thread.is_alive() for thread in self._threads):
             close()
@@ -225,18 +230,19 @@ class TextSource:
         blocks = read_blocks(self._files, self._parser.block_bytes)
         parsed = OrderedMap(blocks, self._parse, self._threads, AHEAD * self._threads)
         line = 1
-        for block, rows in parsed:
-            if block.first:
-                line = 1
-            if isinstance(rows, _native.TextError):
-                raise _error(rows, block.file, line)
-            if rows.error is not None:
-                self.n_skipped += rows.n_bad
-                self.first_skipped = self.first_skipped or _error(rows.error, block.file, line)
-            self._consumed = block.consumed
-            if len(rows.labels):
-                yield self._parser.chunk(block.text, rows, block.file, line + rows.first_line)
-            line += rows.n_lines
+        with contextlib.closing(iter(parsed)) as results:
+            for block, rows in results:
+                if block.first:
+                    line = 1
+                if isinstance(rows, _native.TextError):
+                    raise _error(rows, block.file, line)
+                if rows.error is not None:
+                    self.n_skipped += rows.n_bad
+                    self.first_skipped = self.first_skipped or _error(rows.error, block.file, line)
+                self._consumed = block.consumed
+                if len(rows.labels):
+                    yield self._parser.chunk(block.text, rows, block.file, line + rows.first_line)
+                line += rows.n_lines
 
     def _parse(self, block: Block) -> tuple[Block, _native.TextRows | _native.TextError]:
         return block, self._parser.parse(block.text)

@@ -25,7 +25,6 @@ COMPRESSIONS: tuple[tuple[bytes, str], ...] = (
     *((b"BZh%d\x17\x72\x45\x38\x50\x90" % level, "bz2") for level in range(1, 10)),
 )
 COMPRESSION_SUFFIXES = (".gz", ".gzip", ".zst", ".zstd", ".xz", ".lz4", ".bz2")
-_LONGEST_MAGIC = max(len(magic) for magic, _ in COMPRESSIONS)
 
 
 class _Counted:
@@ -108,13 +107,21 @@ class Stream:
     def __init__(self, raw: BinaryIO, name: str) -> None:
         self._raw = _Counted(raw)
         self._name = name
-        head = b""
-        while len(head) < _LONGEST_MAGIC and (more := self._guarded(lambda: self._raw.read(READ_BYTES))):
-            head += more
-        self._raw.push_back(head)
-        self.compression = next((name for magic, name in COMPRESSIONS if head.startswith(magic)), None)
+        self.compression: str | None = None
+        self.compression = self._find_compression()
         self._body: Any = _OPENERS[self.compression](self._raw) if self.compression else self._raw
         self._peeked = b""
+
+    def _find_compression(self) -> str | None:
+        head = b""
+        # No more than can decide: a pipe may have but one short line to give for now.
+        while any(len(head) < len(magic) and magic.startswith(head) for magic, _ in COMPRESSIONS):
+            more = self._guarded(lambda: self._raw.read(READ_BYTES))
+            if not more:
+                break
+            head += more
+        self._raw.push_back(head)
+        return next((name for magic, name in COMPRESSIONS if head.startswith(magic)), None)
 
     @property
     def consumed(self) -> int:
@@ -157,9 +164,7 @@ class Stream:
             raise
 
     def _damaged(self, how: str) -> DataFormatError:
-        return DataFormatError(
-            f"the {self.compression} data {how}: make or fetch the file again", file=self._name
-        )
+        return DataFormatError(f"the {self.compression} data {how}: make or fetch the file again", file=self._name)
 
     def close(self) -> None:
         if self._body is not self._raw:

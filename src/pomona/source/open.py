@@ -74,9 +74,7 @@ def _is_delimited(head: bytes, delimiter: bytes) -> bool:
 
 #: In the order in which their ``fits`` are asked.
 FORMATS: list[Format] = [
-    Format(
-        "parquet", (".parquet", ".pq"), "pomona.source.parquet:open_parquet", lambda head: head[:4] == b"PAR1"
-    ),
+    Format("parquet", (".parquet", ".pq"), "pomona.source.parquet:open_parquet", lambda head: head[:4] == b"PAR1"),
     Format(
         "arrow",
         (".arrow", ".feather", ".ipc", ".arrows"),
@@ -84,9 +82,7 @@ FORMATS: list[Format] = [
         lambda head: head[:6] == b"ARROW1" or head[:4] in (b"FEA1", b"\xff\xff\xff\xff"),
     ),
     Format("vw", (".vw",), "pomona.source.vw:open_vw", _is_vw),
-    Format(
-        "svmlight", (".svm", ".svmlight", ".libsvm"), "pomona.source.svmlight:open_svmlight", _is_svmlight
-    ),
+    Format("svmlight", (".svm", ".svmlight", ".libsvm"), "pomona.source.svmlight:open_svmlight", _is_svmlight),
     Format("svmlight-multilabel", (), "pomona.source.svmlight:open_svmlight"),
     Format("tsv", (".tsv", ".tab"), "pomona.source.csv:open_csv", lambda head: _is_delimited(head, b"\t")),
     Format("csv", (".csv",), "pomona.source.csv:open_csv", lambda head: _is_delimited(head, b",")),

@@ -16,7 +16,6 @@ joined by blanks.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -31,8 +30,6 @@ from pomona.source.blocks import BLOCK_BYTES, TextSource
 #: Features that n-grams may make of one word, at most.
 MAX_GROWTH = 1000
 _MIN_BLOCK_BYTES = 1 << 14
-_WORD = re.compile(rb"[^ \t\r\n|:]*")
-_WORD_AND_VALUE = re.compile(rb"([^ \t\r\n|:]*)(?::([^ \t\r\n|]*))?[ \t\r]*")
 
 
 def open_vw(paths: Sequence[str], options: ReadOptions) -> TextSource:
@@ -99,9 +96,7 @@ class VwParser:
             number = self._numbers.setdefault(name, len(self._numbers))
             if number == len(self.fields):
                 if number == _native.MAX_NAMESPACES:
-                    raise DataFormatError(
-                        f"expected at most {_native.MAX_NAMESPACES} namespaces in all", file=file
-                    )
+                    raise DataFormatError(f"expected at most {_native.MAX_NAMESPACES} namespaces in all", file=file)
                 self.fields.append(decode(name))
             numbers[i] = number
         return numbers
@@ -117,35 +112,7 @@ def _tags(text: bytes, spans: NDArray[np.uint32]) -> list[str]:
 
 
 def _name_lookup(text: bytes, rows: _native.TextRows) -> NameLookup:
-    starts, fields, grams, spans = rows.starts, rows.fields, rows.grams, rows.namespaces
-    assert starts is not None and fields is not None and spans is not None
-    prefixes = [text[start : start + size] + b":" if size else b"" for start, size in spans.tolist()]
-
-    def names(positions: NDArray[np.int64]) -> Sequence[str]:
-        if grams is None:
-            return PackedNames(*_native.vw_names(text, rows, np.ascontiguousarray(positions)))
-        words = np.zeros(len(positions), np.uint16) if grams is None else grams[positions]
-        places = zip(starts[positions].tolist(), fields[positions].tolist(), words.tolist(), strict=True)
-        return [decode(prefixes[field] + _name(text, start, bits)) for start, field, bits in places]
+    def names(positions: NDArray[np.int64]) -> PackedNames:
+        return PackedNames(*_native.vw_names(text, rows, np.ascontiguousarray(positions)))
 
     return names
-
-
-def _name(text: bytes, start: int, words: int) -> bytes:
-    """The name that begins at ``start``, with those words after it that belong to the n-gram."""
-    if not words:
-        match = _WORD.match(text, start)
-        assert match is not None
-        return match[0]
-    parts: list[bytes] = []
-    place = 0
-    while not parts or words >> (place - 1):
-        match = _WORD_AND_VALUE.match(text, start)
-        assert match is not None
-        start = match.end()
-        if match[2] is not None and np.float32(match[2]) == 0:
-            continue
-        if not parts or words >> (place - 1) & 1:
-            parts.append(match[1])
-        place += 1
-    return b" ".join(parts)
