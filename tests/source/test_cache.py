@@ -16,7 +16,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pomona import atomic
 from pomona.chunk import Chunk
 from pomona.errors import DataFormatError, PomonaError
 from pomona.options import ReadOptions
@@ -215,15 +214,19 @@ class FullDisk(io.RawIOBase):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_disk_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full to play a full disk")
+@pytest.mark.parametrize("n", [1, 100_000])
+def test_disk_full_while_converting(n: int) -> None:
+    with pytest.raises(PomonaError, match="^cannot write /dev/full: no space left on device"):
+        write_cache(ListSource([named_chunk(list(range(n)))] * 3), "/dev/full")
+
+
+def test_disk_full_while_caching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(path: str, mode: str) -> FullDisk:
         Path(path).touch()
         return FullDisk()
 
-    for module in (atomic, cache_module):
-        monkeypatch.setattr(module, "open", full, raising=False)
-    with pytest.raises(PomonaError, match="c.arrow: no space left on device"):
-        write_cache(ListSource([named_chunk([1])]), str(tmp_path / "c.arrow"))
+    monkeypatch.setattr(cache_module, "open", full, raising=False)
     source = CachingSource(ListSource([named_chunk([1])]), str(tmp_path))
     with pytest.raises(PomonaError, match="no space left on device: free some space, or set TMPDIR to a larger disk"):
         list(source.chunks())

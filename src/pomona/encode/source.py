@@ -73,6 +73,16 @@ class EncodedSource:
     def rewinds(self) -> bool:
         return self.table.rewinds
 
+    @property
+    def n_skipped(self) -> int:
+        """Malformed rows left out in the running or last pass."""
+        return self.table.n_skipped
+
+    @property
+    def first_skipped(self) -> DataFormatError | None:
+        """Where and why the first of them."""
+        return self.table.first_skipped
+
     def fraction_read(self) -> float | None:
         return self.table.fraction_read()
 
