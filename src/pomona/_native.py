@@ -425,6 +425,31 @@ def gram_growth(ngrams: int, skips: int) -> int:
     return sum(math.comb(n - 1 + skips, skips) if n > 1 else 1 for n in range(1, ngrams + 1))
 
 
+def _text_arrays(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, grams: bool) -> dict[str, NDArray[Any]]:
+    """What a parser writes to; only the slots must be zero."""
+    arrays: dict[str, NDArray[Any]] = {
+        "indptr": np.empty(n_rows + 1, np.int64),
+        "labels": np.empty(n_rows, np.float64),
+        "spans": np.empty(2 * n_rows, np.uint32),
+        "ids": np.empty(n_features, np.uint64),
+        "values": np.empty(n_features, np.float32),
+        "feature_slots": np.zeros(_power_above(n_features), np.uint32),
+    }
+    if vw:
+        arrays |= {
+            "weights": np.empty(n_rows, np.float64),
+            "offsets": np.empty(n_rows, np.float64),
+            "fields": np.empty(n_features, np.uint16),
+            "starts": np.empty(n_features, np.uint32),
+            "namespace_hashes": np.empty(n_namespaces, np.uint64),
+            "namespace_spans": np.empty(2 * n_namespaces, np.uint32),
+            "namespace_slots": np.zeros(_power_above(n_namespaces), np.uint32),
+        }
+    if grams:
+        arrays["grams"] = np.empty(n_features, np.uint16)
+    return arrays
+
+
 def parse_text(
     text: bytes,
     form: Literal["vw", "svmlight"],
@@ -446,26 +471,7 @@ def parse_text(
         return TextError(0, 0, "the lines here are too long for so many n-grams: ask for fewer of them")
     vw = form == "vw"
     n_namespaces = min(bars.value, MAX_NAMESPACES) if vw else 0
-    arrays: dict[str, NDArray[Any]] = {
-        "indptr": np.empty(n_rows + 1, np.int64),
-        "labels": np.empty(n_rows, np.float64),
-        "spans": np.empty(2 * n_rows, np.uint32),
-        "ids": np.empty(n_features, np.uint64),
-        "values": np.empty(n_features, np.float32),
-        "feature_slots": np.zeros(_power_above(n_features), np.uint32),
-    }
-    if vw:
-        arrays |= {
-            "weights": np.empty(n_rows, np.float64),
-            "offsets": np.empty(n_rows, np.float64),
-            "fields": np.empty(n_features, np.uint16),
-            "starts": np.empty(n_features, np.uint32),
-            "namespace_hashes": np.empty(n_namespaces, np.uint64),
-            "namespace_spans": np.empty(2 * n_namespaces, np.uint32),
-            "namespace_slots": np.zeros(_power_above(n_namespaces), np.uint32),
-        }
-    if vw and ngrams > 1:
-        arrays["grams"] = np.empty(n_features, np.uint16)
+    arrays = _text_arrays(n_rows, n_features, n_namespaces, vw=vw, grams=vw and ngrams > 1)
     hashes = np.array([hash_name(name) for name in gram_namespaces], np.uint64)
     options = _TextOptions(skip_bad, ngrams, skips, len(hashes), hashes.ctypes.data)
     rows = _TextRows(
@@ -665,6 +671,8 @@ def vw_names(text: bytes, rows: TextRows, positions: NDArray[np.int64]) -> tuple
         if size <= len(packed):
             return packed[:size].copy(), ends
         packed = np.empty(size, np.uint8)
+
+
 # ---- fingerprints of examples ----
 _lib.pm_hash_rows.argtypes = [c.POINTER(ChunkStruct), c.c_void_p]
 

@@ -191,3 +191,15 @@ def test_numbers_are_exact(text: str) -> None:
         assert isinstance(rows, _native.TextRows)
         assert rows.labels[0] == float(text)
         assert rows.values[0] == np.float32(float(text))
+
+
+def test_numbers_between_two_floats_are_rounded_right() -> None:
+    """Midpoints of neighbouring floats, and the doubles beside them: where a shortcut would show."""
+    rng = np.random.default_rng(0)
+    low = np.exp(rng.uniform(-6, 12, 2000)).astype(np.float32)
+    middle = (low.astype(np.float64) + np.nextafter(low, np.float32(np.inf)).astype(np.float64)) / 2
+    doubles = np.concatenate([middle, np.nextafter(middle, 0), np.nextafter(middle, np.inf)])
+    text = b"|a " + b" ".join(b"x%d:%s" % (i, repr(x).encode()) for i, x in enumerate(doubles.tolist())) + b"\n"
+    rows = _native.parse_text(text, "vw")
+    assert isinstance(rows, _native.TextRows)
+    np.testing.assert_array_equal(rows.values, doubles.astype(np.float32))
