@@ -32,8 +32,6 @@ class Task:
         """Find the task from a sample of targets, or check the one that was asked for."""
         if wanted is not None and wanted not in (*KINDS, CLASSIFICATION):
             raise OptionError(f"the task must be one of {', '.join(KINDS)}; got {wanted!r}")
-        if len(labels) == 0:
-            raise DataFormatError("no example with a label was found: there is nothing to learn from")
         numeric = labels.dtype.kind in "iufb"
         if numeric and not np.isfinite(labels.astype(np.float64)).all():
             raise DataFormatError("the target has values that are missing or not finite: remove those rows")

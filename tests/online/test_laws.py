@@ -60,7 +60,8 @@ def test_the_size_of_chunks_does_not_matter(variant: str) -> None:
     assert same(whole, parts)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+# Where a table has become a hashed one, a feature never met before collides when it is learnt, but not before.
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if "outgrow" not in v])
 def test_predicting_changes_nothing_and_equals_the_prediction_before_learning(variant: str) -> None:
     chunk, labels = stream(variant, 60)
     learner, untouched = make(variant), make(variant)

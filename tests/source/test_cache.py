@@ -16,7 +16,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pomona import atomic
 from pomona.chunk import Chunk
 from pomona.errors import DataFormatError, PomonaError
 from pomona.options import ReadOptions
@@ -220,10 +219,14 @@ def test_disk_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Path(path).touch()
         return FullDisk()
 
-    for module in (atomic, cache_module):
-        monkeypatch.setattr(module, "open", full, raising=False)
-    with pytest.raises(PomonaError, match="c.arrow: no space left on device"):
-        write_cache(ListSource([named_chunk([1])]), str(tmp_path / "c.arrow"))
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", refuse)
+        with pytest.raises(PomonaError, match="c.arrow: no space left on device"):
+            write_cache(ListSource([named_chunk([1])]), str(tmp_path / "c.arrow"))
+    monkeypatch.setattr(cache_module, "open", full, raising=False)
     source = CachingSource(ListSource([named_chunk([1])]), str(tmp_path))
     with pytest.raises(PomonaError, match="no space left on device: free some space, or set TMPDIR to a larger disk"):
         list(source.chunks())

@@ -122,6 +122,8 @@ def _start(
     """An untrained model for the task that the first labels show."""
     if labels.dtype.kind == "f":
         labels = labels[~np.isnan(labels)]
+    if not len(labels):
+        raise DataFormatError("no example has a label: there is nothing to learn from", file=source.name)
     task = Task.infer(labels, learn.task)
     if task.kind != "regression" and len(task.classes) < 2:
         raise DataFormatError(
@@ -160,8 +162,9 @@ class Trainer:
         progress: ProgressCallback | None = None,
     ) -> None:
         self.model, self.learn, self.source, self.progress = model, learn, source, progress
-        stream = model.encoder is None and not source.reads_cheaply
-        self.shuffle = learn.shuffle if learn.shuffle is not None else learn.passes > 1 or not stream
+        # Sparse text comes as a stream, in the order of time; tables come in any order, often sorted.
+        several = learn.passes > 1 or model.encoder is not None
+        self.shuffle = several if learn.shuffle is None else learn.shuffle
         self.start = time.perf_counter()
         self.passes_done = 0
         self.held_out: float | None = None
