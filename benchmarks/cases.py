@@ -254,6 +254,7 @@ def _table_bar(text: str, ours: str, learning: str, reader: str) -> Bar:
 
 
 def sgd_cases(args: argparse.Namespace) -> Iterator[Case]:
+    # SGDClassifier shuffles every pass, so pomona does too.
     for stream in _streams(args):
         path = file(args.scratch, stream, "npz")
         title = f"a pass over CSR, {stream.kind}"
@@ -261,7 +262,7 @@ def sgd_cases(args: argparse.Namespace) -> Iterator[Case]:
             Entry(
                 f"{contender}, {passes} pass" + ("es" if passes > 1 else ""),
                 contender,
-                _job(path, "npz", args, passes=passes),
+                _job(path, "npz", args, passes=passes, extra={"shuffle": True}),
             )
             for passes in (1, 11)
             for contender in ("pomona", "sgd")

@@ -2,9 +2,11 @@
 
 Makes files of n and of 10 n rows as VW text (sparse), CSV and Parquet (dense), trains on each in fresh
 processes, and shows the ratio of the times (bar: 10, give or take 10 %) and of the peak memory (bar: 1, give
-or take 10 %). A time ratio below 9 is marked "start": the fixed cost of the start (imports, the look at the
-first rows) still weighs in the shorter file, and longer files (--rows) show the slope. The weight table has a fixed number of bits: a table that grows with the features it meets
-(the sparse stream never stops bringing new ones) would be measured instead of the data path.
+or take 10 %). A time ratio below 9 is marked "start": the fixed cost of the start (the look at the first rows)
+still weighs in the shorter file, and longer files (--rows) show the slope.
+
+The weight table has a fixed number of bits: a table that grows with the features it meets (the sparse stream
+never stops bringing new ones) would be measured instead of the data path.
 """
 
 from __future__ import annotations

@@ -15,20 +15,15 @@ inline uint64_t home(uint64_t id, uint64_t mask) { return (id ^ (id >> 32)) & ma
 int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows, int64_t* fresh, int64_t* n_fresh,
                       int64_t* done) {
   const uint64_t mask = map->capacity - 1;
-  uint64_t* const keys = map->keys;
-  uint32_t* const table = map->rows;
+  pm_map_entry* const entries = map->entries;
   const uint64_t room = std::min(map->limit, map->capacity / 4 * 3);
   int64_t found_new = *n_fresh;
   for (int64_t i = *done; i < n; ++i) {
-    if (i + kAhead < n) {
-      const uint64_t next = home(ids[i + kAhead], mask);
-      __builtin_prefetch(keys + next);
-      __builtin_prefetch(table + next);
-    }
+    if (i + kAhead < n) __builtin_prefetch(entries + home(ids[i + kAhead], mask));
     const uint64_t id = ids[i];
     uint64_t p = home(id, mask);
-    while (table[p] != PM_NO_ROW && keys[p] != id) p = (p + 1) & mask;
-    if (table[p] == PM_NO_ROW) {
+    while (entries[p].row_plus_one && entries[p].id != id) p = (p + 1) & mask;
+    if (!entries[p].row_plus_one) {
       if (map->count >= map->limit) {
         rows[i] = map->limit ? static_cast<uint32_t>(id % map->limit) : PM_NO_ROW;
         continue;
@@ -38,11 +33,10 @@ int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, uint32_t* row
         *done = i;
         return PM_FULL;
       }
-      keys[p] = id;
-      table[p] = static_cast<uint32_t>(map->count++);
+      entries[p] = {id, ++map->count};
       fresh[found_new++] = i;
     }
-    rows[i] = table[p];
+    rows[i] = static_cast<uint32_t>(entries[p].row_plus_one - 1);
   }
   *n_fresh = found_new;
   *done = n;
@@ -51,16 +45,16 @@ int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, uint32_t* row
 
 int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows) {
   const uint64_t mask = map->capacity - 1;
+  const pm_map_entry* const entries = map->entries;
   const bool full = map->limit && map->count >= map->limit;
   for (int64_t i = 0; i < n; ++i) {
-    if (i + kAhead < n) {
-      const uint64_t next = home(ids[i + kAhead], mask);
-      __builtin_prefetch(map->keys + next);
-      __builtin_prefetch(map->rows + next);
-    }
+    if (i + kAhead < n) __builtin_prefetch(entries + home(ids[i + kAhead], mask));
     uint64_t p = home(ids[i], mask);
-    while (map->rows[p] != PM_NO_ROW && map->keys[p] != ids[i]) p = (p + 1) & mask;
-    rows[i] = map->rows[p] == PM_NO_ROW && full ? static_cast<uint32_t>(ids[i] % map->limit) : map->rows[p];
+    while (entries[p].row_plus_one && entries[p].id != ids[i]) p = (p + 1) & mask;
+    if (entries[p].row_plus_one)
+      rows[i] = static_cast<uint32_t>(entries[p].row_plus_one - 1);
+    else
+      rows[i] = full ? static_cast<uint32_t>(ids[i] % map->limit) : PM_NO_ROW;
   }
   return PM_OK;
 }
@@ -68,11 +62,10 @@ int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, uint32_t*
 int32_t pm_map_rehash(const pm_map* from, pm_map* to) {
   const uint64_t mask = to->capacity - 1;
   for (uint64_t i = 0; i < from->capacity; ++i) {
-    if (from->rows[i] == PM_NO_ROW) continue;
-    uint64_t p = home(from->keys[i], mask);
-    while (to->rows[p] != PM_NO_ROW) p = (p + 1) & mask;
-    to->keys[p] = from->keys[i];
-    to->rows[p] = from->rows[i];
+    if (!from->entries[i].row_plus_one) continue;
+    uint64_t p = home(from->entries[i].id, mask);
+    while (to->entries[p].row_plus_one) p = (p + 1) & mask;
+    to->entries[p] = from->entries[i];
   }
   to->count = from->count;
   return PM_OK;

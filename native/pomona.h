@@ -41,8 +41,11 @@ PM_API void pm_unmix(const uint64_t* ids, int64_t n, uint64_t* columns);
 
 // ---- ids to rows: an open-addressing map that numbers ids in order of first appearance ----
 typedef struct {
-  uint64_t* keys;     // capacity entries; meaningful where rows[i] != PM_NO_ROW
-  uint32_t* rows;     // capacity entries, PM_NO_ROW where empty
+  uint64_t id;
+  uint64_t row_plus_one;  // 0: the entry is empty
+} pm_map_entry;
+typedef struct {
+  pm_map_entry* entries;
   uint64_t capacity;  // a power of two
   uint64_t count;     // rows handed out so far
   uint64_t limit;     // no more rows than this

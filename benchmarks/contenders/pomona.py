@@ -34,8 +34,8 @@ def _options(job: Job) -> dict[str, Any]:
             learning_rate=job.learning_rate,
             bits=job.bits,
             passes=job.passes,
-            # One pass is in the order of the data, as the peer's; over several, SGD shuffles too.
-            shuffle=False if job.passes == 1 else None,
+            # In the order of the data, as the peer learns, unless a case says otherwise.
+            shuffle=job.extra.get("shuffle", False),
         ),
     }
 

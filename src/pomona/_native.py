@@ -94,8 +94,7 @@ def unmix(ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 class _Map(c.Structure):
     _fields_ = [
-        ("keys", c.c_void_p),
-        ("rows", c.c_void_p),
+        ("entries", c.c_void_p),
         ("capacity", c.c_uint64),
         ("count", c.c_uint64),
         ("limit", c.c_uint64),
@@ -114,23 +113,22 @@ class IdMap:
     """
 
     def __init__(self, limit: int = NO_ROW - 1) -> None:
-        self._map = _Map(None, None, 0, 0, limit)
+        self._map = _Map(None, 0, 0, limit)
         self._allocate(1024)
 
     def _allocate(self, capacity: int) -> None:
-        keys = np.zeros(capacity, np.uint64)
-        rows = np.full(capacity, NO_ROW, np.uint32)
-        fresh = _Map(keys.ctypes.data, rows.ctypes.data, capacity, 0, self._map.limit)
+        entries = np.zeros((capacity, 2), np.uint64)  # id, row + 1
+        grown = _Map(entries.ctypes.data, capacity, 0, self._map.limit)
         if self._map.capacity:
-            _lib.pm_map_rehash(c.byref(self._map), c.byref(fresh))
-        self._map, self._keys, self._rows = fresh, keys, rows
+            _lib.pm_map_rehash(c.byref(self._map), c.byref(grown))
+        self._map, self._entries = grown, entries
 
     def __len__(self) -> int:
         return int(self._map.count)
 
     @property
     def nbytes(self) -> int:
-        return self._keys.nbytes + self._rows.nbytes
+        return self._entries.nbytes
 
     def insert(self, ids: NDArray[np.uint64]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Rows of the ids, and the positions at which ids never met before stand."""
@@ -160,9 +158,9 @@ class IdMap:
 
     def ids(self) -> NDArray[np.uint64]:
         """All ids, by row."""
-        used = self._rows != NO_ROW
+        used = self._entries[self._entries[:, 1] > 0]
         ordered = np.empty(len(self), np.uint64)
-        ordered[self._rows[used]] = self._keys[used]
+        ordered[used[:, 1] - np.uint64(1)] = used[:, 0]
         return ordered
 
 
@@ -452,6 +450,7 @@ def _text_arrays(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, g
 
 def parse_text(
     text: bytes,
+    size: int,
     form: Literal["vw", "svmlight"],
     *,
     skip_bad: bool = False,
@@ -459,13 +458,13 @@ def parse_text(
     skips: int = 0,
     gram_namespaces: Sequence[bytes] = (),
 ) -> TextRows | TextError:
-    """Parse whole lines. A malformed line gives a :class:`TextError`, unless such lines are to be skipped."""
-    if len(text) > MAX_TEXT or not text.endswith(b"\n"):
+    """Parse the whole lines ``text[:size]``. A malformed line gives a :class:`TextError`, unless such lines are to be skipped."""
+    if not 0 < size <= min(len(text), MAX_TEXT) or text[size - 1] != 10:
         raise ValueError(f"the text must end in a newline and have at most {MAX_TEXT} bytes")
     if ngrams < 1 or skips < 0 or ngrams + skips > 16:
         raise ValueError("n-grams must have at least one word, and at most 16 with those skipped")
     lines, features, bars = c.c_int64(), c.c_int64(), c.c_int64()
-    _lib.pm_text_bounds(text, len(text), c.byref(lines), c.byref(features), c.byref(bars))
+    _lib.pm_text_bounds(text, size, c.byref(lines), c.byref(features), c.byref(bars))
     n_rows, n_features = lines.value, features.value * gram_growth(ngrams, skips)
     if n_features > MAX_TEXT:
         return TextError(0, 0, "the lines here are too long for so many n-grams: ask for fewer of them")
@@ -483,7 +482,7 @@ def parse_text(
         **{name: array.ctypes.data for name, array in arrays.items()},
     )
     parse = _lib.pm_parse_vw if vw else _lib.pm_parse_svmlight
-    status = parse(text, len(text), c.byref(options), c.byref(rows))
+    status = parse(text, size, c.byref(options), c.byref(rows))
     if status == FULL:
         raise AssertionError("a bound on the size of parsed text does not hold")
     return _text_error(rows) if status == BAD_INPUT else _text_rows(rows, arrays)
@@ -652,12 +651,13 @@ def vw_names(text: bytes, rows: TextRows, positions: NDArray[np.int64]) -> tuple
     assert rows.starts is not None and rows.fields is not None and rows.namespaces is not None
     if len(positions) and not (0 <= positions.min() and positions.max() < len(rows.starts)):
         raise ValueError("positions must be those of features of the text")
+    whole_lines = text.rfind(b"\n") + 1
     packed = np.empty(32 * len(positions), np.uint8)
     ends = np.empty(len(positions), np.int64)
     while True:
         size = _lib.pm_vw_names(
             text,
-            len(text),
+            whole_lines,
             pointer(rows.starts, np.uint32),
             pointer(rows.fields, np.uint16),
             pointer(rows.grams, np.uint16),

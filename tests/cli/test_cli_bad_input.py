@@ -43,7 +43,7 @@ CASES: list[tuple[str, str | bytes | None, tuple[str, ...], int, str]] = [
     ("one.vw", "1 |x a\n1 |x b\n", (), 1,
      "one.vw: the target has the single value 1.0 in the first 2 rows: there is nothing to tell apart; shuffle the"
      " data, or give the task regression"),
-    ("bare.vw", "|x a\n|x b\n", (), 1, "no example with a label was found: there is nothing to learn from"),
+    ("bare.vw", "|x a\n|x b\n", (), 1, "bare.vw: no example has a label: there is nothing to learn from"),
     ("a.parquet", b"PAR1junk", TARGET, 1,
      "a.parquet: the Parquet file is cut short: its end is missing, copy it again"),
 ]  # fmt: skip

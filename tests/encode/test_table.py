@@ -15,7 +15,6 @@ import pytest
 
 from pomona.chunk import Chunk
 from pomona.encode import EncodedSource, TableEncoder
-from pomona.encode.source import read_ahead
 from pomona.errors import DataFormatError
 from pomona.learner import State
 from pomona.options import EncodeOptions, ReadOptions
@@ -291,24 +290,33 @@ def test_targets_and_weights_may_be_given_apart() -> None:
     np.testing.assert_array_equal(np.concatenate([c.weights for c in chunks]), w)  # type: ignore[misc]
 
 
-def test_reading_ahead_stops_with_its_reader_and_passes_errors_on() -> None:
-    before = threading.active_count()
-    made = []
+def test_threads_stop_with_their_reader_and_pass_errors_on() -> None:
+    before, made = threading.active_count(), []
 
-    def items() -> Iterator[Chunk]:
+    def batches() -> Iterator[pa.RecordBatch]:
         for i in range(100):
             made.append(i)
-            if i == 50:
-                raise DataFormatError("broken")
-            yield i  # type: ignore[misc]
+            yield pa.record_batch({"x": [0.0, 1.0, 2.0], "w": [1.0, 1.0, -1.0 if i == 50 else 1.0]})
 
-    ahead = read_ahead(items(), 3)
-    assert next(ahead) == 0
-    ahead.close()  # type: ignore[attr-defined]
-    assert threading.active_count() == before and len(made) < 10
-    with pytest.raises(DataFormatError, match="broken"):
-        list(read_ahead(items(), 3))
+    def opened() -> EncodedSource:
+        made.clear()
+        table = open_frame(batches())
+        read = ReadOptions(weight="w")
+        return EncodedSource(table, TableEncoder.fit(table, read, EncodeOptions(sample_rows=3)))
+
+    chunks = opened().chunks()
+    assert len(next(chunks)) == 3
+    chunks.close()  # type: ignore[attr-defined]
+    assert threading.active_count() == before and len(made) < 50
+    found = []
+    with pytest.raises(DataFormatError, match=":153: a weight must be finite and not negative, but 'w' is -1.0 here"):
+        found.extend(opened().chunks())
     assert threading.active_count() == before
+    found.clear()
+    with pytest.raises(DataFormatError):
+        for chunk in opened().chunks():
+            found.append(chunk)
+    assert [chunk.first_line for chunk in found] == list(range(1, 151, 3))
 
 
 @pytest.mark.parametrize(

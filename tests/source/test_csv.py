@@ -15,8 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pomona.encode import EncodedSource, TableEncoder
 from pomona.errors import PomonaError
-from pomona.options import ReadOptions
+from pomona.options import EncodeOptions, ReadOptions
 from pomona.source import csv as csv_module
 from pomona.source.csv import open_csv
 from tests.source.tables import encode_all, read_rows
@@ -119,7 +120,8 @@ def test_bad_rows_are_skipped_and_counted(tmp_path: Path) -> None:
     source = open_csv([path], ReadOptions(on_error="skip"))
     for _ in range(2):
         assert len(read_rows(source)) == 500
-        assert source.skipped == 1000
+        assert source.n_skipped == 1000
+        assert str(source.first_skipped).startswith(f"{path}:3: expected 2 columns, got 1 in '2': mend the row")
 
 
 def test_several_files_in_any_order_of_columns(tmp_path: Path) -> None:
@@ -144,6 +146,35 @@ def test_standard_input_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(PomonaError, match="can be read once only"):
         read_rows(source)
     assert not source.rewinds and sys.stdin is not None
+
+
+def test_standard_input_with_columns_that_are_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pomona.source import files
+
+    class Stdin:
+        def open(self) -> files.Stream:
+            return files.Stream(io.BytesIO(b"same,a\n1,1\n1,2\n"), "<stdin>")
+
+    monkeypatch.setattr(files, "_stdin", Stdin())
+    table = open_csv(["-"], ReadOptions())
+    encoder = TableEncoder.fit(table, ReadOptions(), EncodeOptions(numeric="raw"))
+    (chunk,) = EncodedSource(table, encoder).chunks()
+    assert encoder.dropped == ["same"] and chunk.values.tolist() == [1.0, 2.0]
+
+
+def test_times_of_any_year_and_fraction(tmp_path: Path) -> None:
+    path = written(tmp_path, "t,a\n9999-12-31 00:00:00,1\n0001-01-01 00:00:00,2\n2024-01-01 10:00:00,3\n")
+    assert [row["t"].year for row in rows(path)] == [9999, 1, 2024]
+    path = written(tmp_path, "t,a\n2024-01-01 10:00:00.25,1\n2024-01-01 10:00:00.5,2\n")
+    assert len(rows(path)) == 2
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_the_column_of_an_error_is_that_of_its_file(tmp_path: Path) -> None:
+    one = written(tmp_path, "a,b,c\n1,x,2\n3,y,4\n", "1.csv")
+    two = written(tmp_path, "c,b,a\n1,x,2\n3,y,word\n", "2.csv")
+    with pytest.raises(PomonaError, match="2.csv:3: expected a number in column 'a', got 'word'"):
+        read_rows(open_csv([one, two], ReadOptions(ignore=["b"])))
 
 
 def test_only_selected_columns_are_read(tmp_path: Path) -> None:

@@ -144,3 +144,13 @@ def test_only_needed_columns_are_read(tmp_path: Path) -> None:
     assert next(source.batches()).schema.names == ["n", "i", "y"]
     source.select({"i": pa.int64()})
     assert next(source.batches()).schema.names == ["i"]
+
+
+def test_strings_of_few_kinds_are_read_as_dictionaries(tmp_path: Path) -> None:
+    few = pa.table({"few": ["u", "v"] * 5000, "many": [f"name {i}" for i in range(10_000)], "n": range(10_000)})
+    source = open_parquet([parquet(tmp_path / "t.parquet", few)], ReadOptions())
+    assert len(source.head(10)[0]) == 10
+    source.select({"few": pa.string(), "many": pa.string()})
+    (batch,) = source.batches()
+    assert [pa.types.is_dictionary(field.type) for field in batch.schema] == [True, False]
+    assert batch.column(0).to_pylist() == few["few"].to_pylist()

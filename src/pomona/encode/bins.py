@@ -44,7 +44,10 @@ def knots(values: Floats, counts: Floats, bins: int) -> Floats:
 
 
 def edges(values: Floats, counts: Floats, bins: int) -> Floats:
-    """Rising upper edges of at most ``bins`` bins (the last has none); a heavy value has a bin of its own."""
+    """Rising upper edges of about ``bins`` bins (the last has none).
+
+    A heavy value has a bin of its own, and so may cut one of the others in two.
+    """
     last = np.ones(len(values), np.bool_)  # whether a bin ends after this value
     if len(values) > bins:
         heavy = _heavy(counts, bins)

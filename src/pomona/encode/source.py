@@ -1,11 +1,11 @@
-"""A source of chunks made of a table and an encoder, read and encoded ahead in the background."""
+"""A source of chunks made of a table and an encoder, read and encoded ahead on other threads."""
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 from pomona.chunk import Chunk
 from pomona.encode.table import TableEncoder
 from pomona.errors import DataFormatError
+from pomona.source.blocks import OrderedMap, available_cores
 from pomona.source.table import TableSource
 
 #: Rows of a chunk, at most and at least.
 CHUNK_ROWS, MIN_ROWS = 1 << 13, 1 << 8
 #: Features of a chunk, about: memory of this size is used again, more of it would be given back and cleared.
 CHUNK_ENTRIES = 1 << 18
-#: Chunks that may wait for the learner.
-AHEAD = 4
+#: Chunks a thread may be ahead of the learner.
+AHEAD = 3
 
 
 class EncodedSource:
@@ -73,18 +74,36 @@ class EncodedSource:
     def rewinds(self) -> bool:
         return self.table.rewinds
 
+    @property
+    def n_skipped(self) -> int:
+        """Malformed rows left out in the running or last pass."""
+        return self.table.n_skipped
+
+    @property
+    def first_skipped(self) -> DataFormatError | None:
+        """Where and why the first of them."""
+        return self.table.first_skipped
+
     def fraction_read(self) -> float | None:
         return self.table.fraction_read()
 
     def chunks(self) -> Iterator[Chunk]:
-        return read_ahead(self._encode_all(), AHEAD)
+        threads = available_cores()
+        ahead = OrderedMap(self._parts(), lambda part: part(), threads, AHEAD * threads)
+        with contextlib.closing(iter(ahead)) as found:
+            yield from found
 
-    def _encode_all(self) -> Iterator[Chunk]:
+    def _parts(self) -> Iterator[Callable[[], Chunk]]:
         rows, row = min(CHUNK_ROWS, max(MIN_ROWS, CHUNK_ENTRIES // max(self.encoder.width, 1))), 0
         for batch in self.table.batches():
-            for chunk in self.encoder.chunks(batch, rows, self.table.place) if len(batch) else ():
-                yield self._with_labels(chunk, row)
-                row += len(chunk)
+            if len(batch) == 0:
+                continue
+            for number, part in enumerate(self.encoder.parts(batch, rows, self.table.place)):
+                yield partial(self._finished, part, row + number * rows)
+            row += len(batch)
+
+    def _finished(self, part: Callable[[], Chunk], row: int) -> Chunk:
+        return self._with_labels(part(), row)
 
     def _with_labels(self, chunk: Chunk, row: int) -> Chunk:
         rows = slice(row, row + len(chunk))
@@ -102,38 +121,3 @@ class EncodedSource:
             file=chunk.file,
             line=chunk.first_line + missing if chunk.first_line else 0,
         )
-
-
-def read_ahead(items: Iterator[Chunk], depth: int) -> Iterator[Chunk]:
-    """The same items in the same order, made in a thread that is at most ``depth`` items ahead."""
-    waiting: queue.Queue[Chunk | BaseException | None] = queue.Queue(depth)
-    stop = threading.Event()
-
-    def put(item: Chunk | BaseException | None) -> None:
-        while not stop.is_set():
-            try:
-                waiting.put(item, timeout=0.1)
-                return
-            except queue.Full:
-                continue
-
-    def work() -> None:
-        try:
-            for item in items:
-                put(item)
-                if stop.is_set():
-                    return
-            put(None)
-        except BaseException as error:  # handed to the reader of the items, whatever it is
-            put(error)
-
-    thread = threading.Thread(target=work, name="pomona-read-ahead", daemon=True)
-    thread.start()
-    try:
-        while (item := waiting.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        stop.set()
-        thread.join()

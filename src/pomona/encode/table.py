@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -109,20 +110,23 @@ class TableEncoder:
 
     def encode(self, batch: pa.RecordBatch, first_row: int = 0, *, file: str = "") -> Chunk:
         """The features of a batch; ``first_row`` is the line of its first row, for messages."""
-        (chunk,) = self.chunks(batch, max(len(batch), 1), Place(file, first_row))
-        return chunk
+        (part,) = self.parts(batch, max(len(batch), 1), Place(file, first_row))
+        return part()
 
-    def chunks(self, batch: pa.RecordBatch, rows: int, place: Place) -> Iterator[Chunk]:
-        """The same in parts of at most ``rows`` rows; one part, if the batch is empty."""
+    def parts(self, batch: pa.RecordBatch, rows: int, place: Place) -> Iterator[Callable[[], Chunk]]:
+        """The same in parts of at most ``rows`` rows (one part, if there are none), each ready to be encoded.
+
+        Parts may be encoded on several threads.
+        """
         prepared = self._batches.prepare(batch, place)
         target = None if self.target is None else _find(batch, self.target)
         weight = None if self.weight is None else _find(batch, self.weight)
         labels = None if target is None else labels_of(target, self._whole_target)
         weights = None if weight is None else weights_of(weight, str(self.weight), place.file, place.line)
-        for start in range(0, max(len(batch), 1), rows):
-            stop = min(start + rows, len(batch))
+
+        def encode(start: int, stop: int) -> Chunk:
             (indptr, ids, values, fields), names = prepared.rows(start, stop)
-            yield Chunk(
+            return Chunk(
                 indptr=indptr,
                 indices=ids,
                 values=values,
@@ -133,6 +137,9 @@ class TableEncoder:
                 first_line=place.line + start if place.line else 0,
                 file=place.file,
             )
+
+        for start in range(0, max(len(batch), 1), rows):
+            yield partial(encode, start, min(start + rows, len(batch)))
 
     @property
     def width(self) -> int:

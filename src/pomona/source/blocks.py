@@ -14,10 +14,10 @@ from pomona import _native
 from pomona.chunk import Chunk
 from pomona.errors import DataFormatError, OptionError
 from pomona.options import ReadOptions
-from pomona.source.files import InputFile, empty_file
+from pomona.source.files import InputFile, Stream, empty_file
 
 #: Bytes of text parsed at once: large enough to hide the cost of a call, small enough for the caches.
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 21
 #: The longest line that is read.
 MAX_LINE = 1 << 30
 #: Blocks a thread may be ahead of the reader of the chunks.
@@ -30,9 +30,10 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines of one file; the last byte is a newline."""
+    """Whole lines of one file: ``text[:size]``, of which the last byte is a newline."""
 
     text: bytes
+    size: int
     file: str
     #: Whether the file begins here.
     first: bool
@@ -47,10 +48,10 @@ def read_blocks(files: Sequence[InputFile], size: int) -> Iterator[Block]:
         stream = file.open()
         try:
             first = True
-            for text in _whole_lines(stream.read, size, file.name):
+            for text, end in _whole_lines(stream, size, file.name):
                 if first and text.startswith(_BOM):
-                    text = text[len(_BOM) :] or b"\n"
-                yield Block(text, file.name, first, behind + stream.consumed)
+                    text, end = (text[len(_BOM) :], end - len(_BOM)) if end > len(_BOM) else (b"\n", 1)
+                yield Block(text, end, file.name, first, behind + stream.consumed)
                 first = False
             if first:
                 raise empty_file(file.name)
@@ -59,25 +60,28 @@ def read_blocks(files: Sequence[InputFile], size: int) -> Iterator[Block]:
             stream.close()
 
 
-def _whole_lines(read: Callable[[int], bytes], size: int, name: str) -> Iterator[bytes]:
+def _whole_lines(stream: Stream, size: int, name: str) -> Iterator[tuple[bytes, int]]:
+    """Text, and how much of it is whole lines. Nothing is copied where the file can be read again from a line's start."""
     pieces: list[bytes] = []  # a line whose end has not been read yet
-    held, lines = 0, 0
-    while data := read(size):
+    held = 0
+    while data := stream.read(size):
         cut = data.rfind(b"\n") + 1
-        if cut:
-            text = b"".join([*pieces, data[:cut]]) if pieces else data[:cut]
-            pieces, held = [], 0
-            yield text
-            lines += text.count(b"\n")
-        if cut < len(data):
-            pieces.append(data[cut:])
-            held += len(data) - cut
-        if held > MAX_LINE:
-            raise DataFormatError(
-                f"a line may have at most {MAX_LINE} bytes: is this a text file?", file=name, line=lines + 1
-            )
+        if not cut:
+            pieces.append(data)
+            held += len(data)
+            if held > MAX_LINE:
+                raise DataFormatError(f"a line may have at most {MAX_LINE} bytes: is this a text file?", file=name)
+            continue
+        if cut < len(data) and stream.step_back(len(data) - cut):
+            rest = b""
+        else:
+            rest = data[cut:]
+        text = b"".join([*pieces, data]) if pieces else data
+        yield text, held + cut
+        pieces, held = ([rest], len(rest)) if rest else ([], 0)
     if pieces:
-        yield b"".join([*pieces, b"\n"])
+        text = b"".join([*pieces, b"\n"])
+        yield text, len(text)
 
 
 class OrderedMap(Generic[T, R]):
@@ -174,8 +178,8 @@ class BlockParser(Protocol):
     #: Bytes a block should have.
     block_bytes: int
 
-    def parse(self, text: bytes) -> _native.TextRows | _native.TextError:
-        """Called on any thread, for blocks in any order."""
+    def parse(self, text: bytes, size: int) -> _native.TextRows | _native.TextError:
+        """The rows of ``text[:size]``. Called on any thread, for blocks in any order."""
         ...
 
     def chunk(self, text: bytes, rows: _native.TextRows, file: str, first_line: int) -> Chunk:
@@ -245,7 +249,7 @@ class TextSource:
                 line += rows.n_lines
 
     def _parse(self, block: Block) -> tuple[Block, _native.TextRows | _native.TextError]:
-        return block, self._parser.parse(block.text)
+        return block, self._parser.parse(block.text, block.size)
 
 
 def _error(error: _native.TextError, file: str, first_line: int) -> DataFormatError:

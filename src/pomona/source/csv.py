@@ -12,7 +12,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -181,8 +181,8 @@ def _roomy(found: pa.DataType) -> pa.DataType:
         return pa.float64()
     if pa.types.is_null(found) or pa.types.is_time(found) or pa.types.is_binary(found):
         return pa.string()
-    if pa.types.is_timestamp(found) and found.tz is None:
-        return pa.timestamp("ns")
+    if pa.types.is_timestamp(found) and found.unit == "s":  # later ones may have fractions of a second
+        return pa.timestamp("us", found.tz)
     return found
 
 
@@ -230,7 +230,7 @@ class CsvTable(Table):
         return min(1.0, (sum(self._sizes[: self._number]) + self._current.consumed) / total)
 
     def _read(self) -> Iterator[tuple[pa.RecordBatch, Place]]:
-        self.skipped = 0
+        self.n_skipped, self.first_skipped = 0, None
         for number, file in enumerate(self._files):
             self._number, self._current = number, self._stdin or file.open()
             try:
@@ -239,17 +239,21 @@ class CsvTable(Table):
                 self._current.close()
 
     def _read_file(self, file: str, stream: Stream) -> Iterator[tuple[pa.RecordBatch, Place]]:
-        last_bad: Any = None
-        skipped_before = self.skipped
-        dialect = self._dialect
+        bad_row: DataFormatError | None = None
+        skipped_before = self.n_skipped
+        dialect, types, raw_types = self._dialect, list(self._types), self._raw_types()
 
         def handle(row: Any) -> str:
-            nonlocal last_bad
-            last_bad = row
-            self.skipped += self._options.on_error == "skip"
-            return self._options.on_error.replace("stop", "error")
+            nonlocal bad_row
+            bad_row = _wrong_width(row, file)
+            if self._options.on_error == "stop":
+                return "error"
+            self.n_skipped += 1
+            self.first_skipped = self.first_skipped or bad_row
+            return "skip"
 
         line = 2 if dialect.header_cells else 1
+        names = _header_of(stream, dialect) if dialect.header_cells else dialect.names
         try:
             reader = pa_csv.open_csv(
                 pa.PythonFile(_Readable(stream, file), "r"),
@@ -264,58 +268,66 @@ class CsvTable(Table):
                 convert_options=pa_csv.ConvertOptions(
                     null_values=NULLS,
                     decimal_point=dialect.decimal,
-                    column_types=self._raw_types(),
-                    include_columns=list(self._raw_types()),
+                    column_types=raw_types,
+                    include_columns=list(raw_types),
                 ),
             )
             for batch in reader:
-                yield batch.rename_columns(list(self._types)), Place(file, line)
-                line += len(batch) + self.skipped - skipped_before
-                skipped_before = self.skipped
+                yield batch.rename_columns(types), Place(file, line)
+                line += len(batch) + self.n_skipped - skipped_before
+                skipped_before = self.n_skipped
         except KeyError as error:
             missing = str(error).partition("'")[2].rpartition("' in include_columns")[0]
             raise DataFormatError(
                 f"the columns must be those of {self._files[0].name}, but column {missing!r} is missing", file=file
             ) from error
         except pa.ArrowInvalid as error:
-            self._explain(error, file, last_bad)
+            raise self._explain(str(error), file, names, bad_row) from error
 
     def _raw_types(self) -> dict[str, pa.DataType]:
         """Types by the names that stand in the file: an unnamed column has the name ''."""
         unnamed = {f"x{i}": "" for i, name in enumerate(self._dialect.header_cells) if not name}
         return {unnamed.get(name, name): type_ for name, type_ in self._types.items()}
 
-    def _explain(self, error: Exception, file: str, bad_row: Any) -> NoReturn:
-        """Turn an error of the reader into one that says what to do."""
-        text = str(error)
+    def _explain(self, text: str, file: str, names: Sequence[str], bad_row: DataFormatError | None) -> DataFormatError:
+        """An error of the reader as one that says what to do."""
         if bad_row is not None and "columns, got" in text:
-            raise DataFormatError(
-                f"expected {bad_row.expected_columns} columns, got {bad_row.actual_columns}"
-                f" in {cut(bad_row.text)}: mend the row, or leave such rows out with --on-error skip",
-                file=file,
-                line=bad_row.number or 0,
-            ) from error
+            return bad_row
         found = re.match(r"In CSV column #(\d+): Row #(\d+): CSV conversion error to (\S+): (.*)", text, re.S)
         if found:
-            column, line = self._dialect.names[int(found[1])], int(found[2])
-            raise DataFormatError(self._wrong_value(column, found[3], found[4]), file=file, line=line) from error
+            message = _wrong_value(names[int(found[1])], found[3], found[4])
+            return DataFormatError(message, file=file, line=int(found[2]))
         if "straddl" in text:
-            raise DataFormatError(
-                f"a row is longer than {self._dialect.block_bytes >> 10} KiB: look for a quote that is never closed",
-                file=file,
-            ) from error
+            size = self._dialect.block_bytes >> 10
+            return DataFormatError(f"a row is longer than {size} KiB: look for a quote that is never closed", file=file)
         if "Empty CSV" in text:
-            raise empty_file(file) from error
-        raise DataFormatError(f"cannot be read as CSV: {one_line(error)}", file=file) from error
+            return empty_file(file)
+        return DataFormatError(f"cannot be read as CSV: {' '.join(text.split())}", file=file)
 
-    @staticmethod
-    def _wrong_value(column: str, type_: str, problem: str) -> str:
-        value = re.match(r"invalid value '(.*)'$", problem, re.S)
-        wanted = {"double": "a number", "bool": "true or false"}.get(type_.partition("[")[0], "a date")
-        return (
-            f"expected {wanted} in column {column!r}, got {cut(value[1]) if value else problem};"
-            f" if the column holds words, say so with --categorical {column}"
-        )
+
+def _header_of(stream: Stream, dialect: Dialect) -> list[str]:
+    """Names of the columns of one file: not every file need have them in the same order."""
+    text = stream.peek(1 << 16).decode("utf-8-sig", errors="replace")
+    cells = next(csv.reader(text.splitlines(keepends=True), delimiter=dialect.delimiter), [])
+    return [cell or f"x{i}" for i, cell in enumerate(cells)]
+
+
+def _wrong_width(row: Any, file: str) -> DataFormatError:
+    return DataFormatError(
+        f"expected {row.expected_columns} columns, got {row.actual_columns} in {cut(row.text)}:"
+        " mend the row, or leave such rows out with --on-error skip",
+        file=file,
+        line=row.number or 0,
+    )
+
+
+def _wrong_value(column: str, type_: str, problem: str) -> str:
+    value = re.match(r"invalid value '(.*)'$", problem, re.S)
+    wanted = {"double": "a number", "bool": "true or false"}.get(type_.partition("[")[0], "a date")
+    return (
+        f"expected {wanted} in column {column!r}, got {cut(value[1]) if value else problem};"
+        f" if the column holds words, say so with --categorical {column}"
+    )
 
 
 def open_csv(files: Sequence[str], options: ReadOptions) -> CsvTable:

@@ -49,6 +49,14 @@ class _Counted:
         self.count += len(data)
         return data
 
+    def step_back(self, size: int) -> bool:
+        """Read the last ``size`` bytes once more next time, where the file can do that without a copy."""
+        if self._head or not self._raw.seekable():
+            return False
+        self._raw.seek(-size, os.SEEK_CUR)
+        self.count -= size
+        return True
+
     def readable(self) -> bool:
         return True
 
@@ -143,6 +151,10 @@ class Stream:
             data, self._peeked = self._peeked[:size], self._peeked[size:]
             return data
         return self._read(size)
+
+    def step_back(self, size: int) -> bool:
+        """Read the last ``size`` bytes once more next time; False where that cannot be done."""
+        return self._body is self._raw and not self._peeked and self._raw.step_back(size)
 
     def _read(self, size: int) -> bytes:
         return self._guarded(lambda: self._body.read(size))

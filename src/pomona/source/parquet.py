@@ -16,6 +16,10 @@ from pomona.options import ReadOptions
 from pomona.source.files import InputFile, empty_file
 from pomona.source.table import ARROW_ERRORS, Place, StreamTable, Table, one_line, schema_difference, slices
 
+#: Bytes a value of a dictionary column, at most: the numbers of up to some ten thousand distinct strings.
+MAX_CODE_BYTES = 2.5
+#: Rows decoded at a time: one page or a few, so that memory does not grow with the size of row groups.
+BATCH_ROWS = 1 << 15
 PARQUET_MAGIC, ARROW_MAGIC, OLD_FEATHER_MAGIC = b"PAR1", b"ARROW1", b"FEA1"
 
 
@@ -45,11 +49,11 @@ def _first_bytes(file: str, kind: str) -> bytes:
     return head
 
 
-def _parquet_file(file: str) -> pq.ParquetFile:
+def _parquet_file(file: str, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
     if _first_bytes(file, "a Parquet file")[:4] != PARQUET_MAGIC:
         raise DataFormatError("this is not a Parquet file: it does not begin with PAR1", file=file)
     try:
-        return pq.ParquetFile(file, memory_map=True)
+        return pq.ParquetFile(file, memory_map=True, read_dictionary=dictionaries)
     except ARROW_ERRORS as error:
         raise _damaged_parquet(error, file) from error
 
@@ -60,6 +64,26 @@ def _damaged_parquet(error: Exception, file: str) -> DataFormatError:
     return DataFormatError(f"the Parquet file is damaged: {one_line(error)}", file=file)
 
 
+def _small_dictionaries(file: str, names: Sequence[str]) -> list[str]:
+    """Columns of strings that are stored by the numbers of few distinct ones: those are read much faster.
+
+    The columns must have been read before: pyarrow aborts the program where their metadata is damaged.
+    """
+    parquet = _parquet_file(file)
+    found = []
+    group = parquet.metadata.row_group(0) if parquet.metadata.num_row_groups else None
+    flat = {parquet.schema.column(i).path: i for i in range(len(parquet.schema))}
+    for name in names:
+        if group is None or name not in flat or not pa.types.is_string(parquet.schema_arrow.field(name).type):
+            continue
+        chunk = group.column(flat[name])
+        stored = any("DICTIONARY" in encoding for encoding in chunk.encodings)
+        if stored and chunk.total_uncompressed_size <= MAX_CODE_BYTES * chunk.num_values:
+            found.append(name)
+    parquet.close()
+    return found
+
+
 class ParquetTable(Table):
     """One or several Parquet files with the same columns, read one after the other."""
 
@@ -67,6 +91,7 @@ class ParquetTable(Table):
         self._files = list(files)
         opened = [_parquet_file(file) for file in self._files]
         schema = opened[0].schema_arrow
+        self._dictionaries: list[str] = []
         rows = []
         for file, parquet in zip(self._files, opened, strict=True):
             _same_columns(schema, parquet.schema_arrow, file, self._files[0])
@@ -83,6 +108,10 @@ class ParquetTable(Table):
     def select(self, types: Mapping[str, pa.DataType]) -> None:
         wanted = [name for name in self.schema.names if name in types]
         self._columns = wanted or self._columns
+        self.head(1)
+        if self._dictionaries != (small := _small_dictionaries(self._files[0], self._columns)):
+            self._dictionaries = small
+            self._forget_head()
 
     def fraction_read(self) -> float | None:
         return self._done / self._total if self._total else None
@@ -91,7 +120,7 @@ class ParquetTable(Table):
         self._done = 0
         for file in self._files:
             row = 1
-            parquet = _parquet_file(file)
+            parquet = _parquet_file(file, self._dictionaries)
             try:
                 for batch in parquet.iter_batches(BATCH_ROWS, columns=self._columns, use_threads=True):
                     yield batch, Place(file, row)
@@ -101,10 +130,6 @@ class ParquetTable(Table):
                 raise _damaged_parquet(error, file) from error
             finally:
                 parquet.close()
-
-
-#: Rows decoded at a time: one page or a few, so that memory does not grow with the size of row groups.
-BATCH_ROWS = 1 << 15
 
 
 def open_parquet(files: Sequence[str], options: ReadOptions) -> ParquetTable:

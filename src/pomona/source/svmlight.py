@@ -37,7 +37,7 @@ def open_svmlight(paths: Sequence[str], options: ReadOptions) -> TextSource:
 
 def _has_label_lists(head: bytes) -> bool:
     lines = head[: head.rfind(b"\n") + 1]
-    rows = _native.parse_text(lines, "svmlight", skip_bad=True) if lines else None
+    rows = _native.parse_text(lines, len(lines), "svmlight", skip_bad=True) if lines else None
     return isinstance(rows, _native.TextRows) and rows.has_label_lists
 
 
@@ -50,8 +50,8 @@ class SvmlightParser:
         self._skip_bad = options.on_error == "skip"
         self._multilabel = multilabel
 
-    def parse(self, text: bytes) -> _native.TextRows | _native.TextError:
-        return _native.parse_text(text, "svmlight", skip_bad=self._skip_bad)
+    def parse(self, text: bytes, size: int) -> _native.TextRows | _native.TextError:
+        return _native.parse_text(text, size, "svmlight", skip_bad=self._skip_bad)
 
     def chunk(self, text: bytes, rows: _native.TextRows, file: str, first_line: int) -> Chunk:
         labels: NDArray[Any] = rows.labels

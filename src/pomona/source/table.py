@@ -38,8 +38,9 @@ class TableSource(Protocol):
     n_rows: int | None
     #: Where the batch handed out last begins.
     place: Place
-    #: Malformed rows left out so far, with ``on_error="skip"``.
-    skipped: int
+    #: Malformed rows left out in the running or last pass, and where and why the first of them.
+    n_skipped: int
+    first_skipped: DataFormatError | None
 
     @property
     def schema(self) -> pa.Schema: ...
@@ -53,7 +54,10 @@ class TableSource(Protocol):
         ...
 
     def select(self, types: Mapping[str, pa.DataType]) -> None:
-        """Other columns need not be read; these are read as such types where the format leaves a choice."""
+        """Other columns need not be read; these are read as such types where the format leaves a choice.
+
+        Strings may come as dictionaries afterwards.
+        """
         ...
 
     def fraction_read(self) -> float | None:
@@ -76,7 +80,8 @@ class Table:
     def __init__(self, name: str, schema: pa.Schema, n_rows: int | None = None) -> None:
         self.name, self.n_rows = name, n_rows
         self.place = Place()
-        self.skipped = 0
+        self.n_skipped = 0
+        self.first_skipped: DataFormatError | None = None
         self._schema = schema
         self._kept: list[tuple[pa.RecordBatch, Place]] = []
         self._running: Iterator[tuple[pa.RecordBatch, Place]] | None = None

@@ -58,9 +58,10 @@ class VwParser:
         self._gram_namespaces = [name.encode() for name in options.ngram_namespaces]
         self._numbers: dict[bytes, int] = {}
 
-    def parse(self, text: bytes) -> _native.TextRows | _native.TextError:
+    def parse(self, text: bytes, size: int) -> _native.TextRows | _native.TextError:
         return _native.parse_text(
             text,
+            size,
             "vw",
             skip_bad=self._options.on_error == "skip",
             ngrams=self._options.ngrams,
