@@ -172,6 +172,25 @@ def test_passes_and_early_stopping(capsys):
     assert "pass 1 of 50: 300 examples, progressive loss" in capsys.readouterr().out
 
 
+# ---- memory ----
+@pytest.mark.parametrize("passes", ["auto", 1])
+def test_rows_that_are_larger_than_memory_when_encoded(passes):
+    wide = RNG.normal(size=(8000, 12))
+    value = np.sort(wide[:, 0])
+    wide[:, 0] = value  # sorted, so that the order in which rows are learnt matters
+    for kind, y in (
+        (OnlineClassifier, np.digitize(value, [-0.5, 0.5])),
+        (OnlineClassifier, value > 0),
+        (OnlineRegressor, 100 + value),
+    ):
+        large = kind(memory=1 << 20, passes=passes)
+        weights = RNG.integers(0, 3, 8000)
+        score = kind(passes=passes).fit(wide, y, sample_weight=weights).score(wide, y)
+        assert large.fit(wide, y, sample_weight=weights).score(wide, y) > score - 0.02
+        assert large._is_large(wide) and not kind().fit(wide[:10], y[::800])._is_large(wide)
+        assert large.n_iter_ == (20 if passes == "auto" else 1)
+
+
 # ---- the tools around ----
 def test_clone_pickle_and_copy():
     learner = OnlineClassifier(interactions="quadratic", bits=12).fit(X, Y3)

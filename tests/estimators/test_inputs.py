@@ -43,7 +43,7 @@ def test_frames_of_each_kind_give_equal_predictions(interactions):
     margins = fitted[0].decision_function(PANDAS)
     for learner in fitted:
         assert learner.feature_names_in_.tolist() == list(COLUMNS)
-        for frame in (PANDAS, POLARS, ARROW):
+        for frame in (PANDAS, POLARS, POLARS.lazy(), ARROW):
             np.testing.assert_array_equal(learner.decision_function(frame), margins)
     assert fitted[0].score(PANDAS, Y) > (0.6 if interactions == "linear" else 0.9)
 
@@ -75,6 +75,16 @@ def test_objects_strings_and_lists():
         learner = OnlineClassifier().fit(np.array(form, object), y)
         assert learner.score(np.array(form, object), y) == 1.0
     assert OnlineClassifier().fit([[1, 2], [3, 4]], [0, 1]).predict([[1, 2]]).tolist() == [0]
+
+
+def test_sparse_pandas_columns():
+    dense = (RNG.random((60, 5)) < 0.3).astype(float)
+    frame = pd.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(dense))
+    y = dense[:, 0].astype(int)
+    np.testing.assert_array_equal(
+        OnlineClassifier().fit(frame, y).decision_function(dense),
+        OnlineClassifier().fit(sparse.csr_matrix(dense), y).decision_function(frame),
+    )
 
 
 def test_columns_of_numbers_may_be_categories_and_text_may_be_named():

@@ -16,14 +16,15 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from pomona.encode import TableEncoder
+from pomona.encode import EncodedSource, TableEncoder
 from pomona.errors import ModelFileError
 from pomona.estimators import inputs
 from pomona.estimators.linear import linear_weights
 from pomona.model import Model, Progress, load, train
 from pomona.model.inspect import top_features
 from pomona.model.memory import MemoryTrainer, collect, scale_targets
-from pomona.model.train import check_fields
+from pomona.model.pipeline import TargetScale
+from pomona.model.train import Trainer, check_fields
 from pomona.online.learner import OnlineLearner
 from pomona.online.parameters import UPDATES, OnlineParameters, check, degree_of
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
@@ -38,6 +39,8 @@ AUTO_EXAMPLES = 2_000_000
 AUTO_PASSES = {1: 20, 2: 5, 3: 5}
 #: Files smaller than this are read once more to count their rows, which the number of passes depends on.
 COUNTED_BYTES = 1 << 26
+#: Bytes of one feature of a row that is kept.
+ENTRY_BYTES = 8
 NO_OPTIONS: Mapping[str, Any] = {}
 
 
@@ -137,17 +140,51 @@ class OnlineEstimator(BaseEstimator):
         learn = self._learn_options(**({"passes": 1, "holdout": 0.0} if stream else {}))
         if first:
             self.model_ = self._start(X, weights, task, learn, keep_constant=stream, read=read)
-        model = self.model_
-        source = inputs.source_of(X, self._names(), model.encoder)
-        examples = collect(model, inputs.training_chunks(source), labels, weights, shuffle=bool(learn.shuffle))
-        if task.kind == "regression":
-            examples = scale_targets(model, examples)
-        if self.passes == "auto" and not stream:
-            learn = replace(learn, passes=auto_passes(len(examples), model.learner.parameters.degree))
-        trainer = MemoryTrainer(model, learn, examples, source, self._report)
-        trainer.run_passes()
+        degree, auto = self.model_.learner.parameters.degree, self.passes == "auto" and not stream
+        if self._is_large(X):
+            learn = replace(learn, passes=auto_passes(len(labels), degree)) if auto else learn
+            trainer = self._run_large(X, labels, weights, learn)
+        else:
+            source = inputs.source_of(X, self._names(), self.model_.encoder)
+            chunks = inputs.training_chunks(source)
+            examples = collect(self.model_, chunks, labels, weights, shuffle=bool(learn.shuffle))
+            if task.kind == "regression":
+                examples = scale_targets(self.model_, examples)
+            learn = replace(learn, passes=auto_passes(len(examples), degree)) if auto else learn
+            memory_trainer = MemoryTrainer(self.model_, learn, examples, source, self._report)
+            memory_trainer.run_passes()
+            trainer = memory_trainer
         self.n_iter_ = trainer.passes_done
-        model.summary = trainer.summary(source.name, time.perf_counter() - start)
+        self.model_.summary = trainer.summary("X", time.perf_counter() - start)
+
+    def _is_large(self, X: inputs.Rows) -> bool:
+        """Whether the encoded rows would take more than ``memory``; sparse matrices are not encoded."""
+        encoder: TableEncoder | None = self.model_.encoder
+        return encoder is not None and X.shape[0] * encoder.width * ENTRY_BYTES > self.memory
+
+    def _run_large(
+        self, X: inputs.Rows, labels: NDArray[np.float64], weights: NDArray[np.float64] | None, learn: LearnOptions
+    ) -> Trainer:
+        """Encode rows as they are learnt, in an order drawn once and shuffled further in each pass."""
+        model: Model = self.model_
+        assert model.encoder is not None
+        order = np.arange(len(labels))
+        if learn.shuffle:
+            order = np.random.default_rng(learn.seed).permutation(order)
+        if model.task.kind == "regression":
+            if model.learner.examples == 0:
+                model.target = TargetScale.fit(labels, model.learner.parameters.loss, weights)
+            y = labels
+        else:
+            codes = labels if model.task.kind == "multiclass" else (labels + 1) / 2
+            y = np.array(model.task.classes)[codes.astype(np.int64)]
+        if weights is not None:
+            weights = weights[order] / min(1.0, float(weights.mean()))
+        table = inputs.ShuffledTable(X, self._names(), order)
+        source: Any = EncodedSource(table, model.encoder, y=y[order], weights=weights)
+        trainer = Trainer(model, learn, y[:0], source, self._report)
+        trainer.run_chunks(source.chunks())
+        return trainer
 
     def _start(
         self,
@@ -199,7 +236,9 @@ class OnlineEstimator(BaseEstimator):
         """Rows, targets and weights without the rows of weight 0."""
         if sample_weight is None:
             return X, y, None
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if (weights < 0).any():
+            raise ValueError("Negative values in data passed to `sample_weight`.")
         present = weights > 0
         if present.all():
             return X, y, weights

@@ -60,7 +60,8 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         Table of 2**bits weights, addressed by hashing; by default every feature has a weight of its own while that
         fits ``memory``.
     memory : int, default=2**30
-        Bytes the weights may take.
+        Bytes the weights may take, and again the encoded rows that are kept: beyond that, rows are encoded as they are
+        learnt and kept in a temporary file between passes.
     passes : int or "auto", default="auto"
         How often to go through the data. ``"auto"`` makes two million examples of it, but at most 20 passes, or 5 with
         products of features. On twelve public tables of 592 to 34,189 rows the loss after 20 linear passes was
@@ -68,7 +69,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         six of nine tables, and later ones overfitted.
     shuffle : bool, default=True
         Whether the order of the rows has no meaning: each pass takes them in an order of its own, and equal rows count
-        together. If not, rows are learnt as they come, as a stream.
+        together (while encoded rows fit ``memory``). If not, rows are learnt as they come, as a stream.
     holdout : float, default=0
         Share of the rows held out to stop early.
     patience : int, default=3

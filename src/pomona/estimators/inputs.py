@@ -17,7 +17,7 @@ from pomona.encode.columns import kind_of
 from pomona.encode.labels import labels_of
 from pomona.errors import DataFormatError
 from pomona.source.arrays import ArraySource, ArrayTable, open_array_table
-from pomona.source.table import FrameTable, Table, is_frame, missing_column, open_frame
+from pomona.source.table import FrameTable, Place, Table, is_frame, missing_column, open_frame
 
 #: Rows that are encoded at once, too few to be worth a thread that reads ahead.
 FEW_ROWS = 1 << 12
@@ -33,6 +33,8 @@ def checked(estimator: Any, X: Any, *, reset: bool) -> Rows:
     """
     if _is_sparse_frame(X):
         X = X.sparse.to_coo().tocsr()
+    if type(X).__name__ == "LazyFrame":
+        X = X.collect()
     if is_frame(X) and not isinstance(X, Iterator):
         return whole_table(validate_data(estimator, X, reset=reset, skip_check_array=True))
     return _numbers(validate_data(estimator, X, reset=reset, accept_sparse="csr", dtype=None, ensure_all_finite=False))
@@ -124,6 +126,20 @@ def table_of(X: Rows, names: Sequence[str]) -> Table:
     if isinstance(X, pa.Table):
         return FrameTable(X.rename_columns(list(names)), "X")
     return ArrayTable(X, names)
+
+
+class ShuffledTable(Table):
+    """Rows in another order, a block at a time: X may be sorted, and its encoded form too large to be kept."""
+
+    def __init__(self, X: Rows, names: Sequence[str], order: NDArray[np.int64]) -> None:
+        self._X, self._names, self._order = X, names, order
+        super().__init__("X", table_of(take(X, order[:1]), names).schema, len(order))
+
+    def _read(self) -> Iterator[tuple[pa.RecordBatch, Place]]:
+        for start in range(0, len(self._order), FEW_ROWS):
+            block = take(self._X, self._order[start : start + FEW_ROWS])
+            for batch in table_of(block, self._names).batches():
+                yield batch, Place("X")
 
 
 def source_of(X: Rows, names: Sequence[str], encoder: TableEncoder | None) -> Source:

@@ -6,7 +6,6 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -80,16 +79,10 @@ def train(
         encoder = TableEncoder.fit(source, read, encode)
         source = EncodedSource(source, encoder)
     options = {name: asdict(group) for name, group in (("read", read), ("encode", encode), ("learn", learn))}
-    with ExitStack() as stack:
-        labels, chunks = _peek(source, encode.sample_rows)
-        model = _start(source, labels, encoder, learn, options)
-        trainer = Trainer(model, learn, labels, source, progress)
-        ready = map(trainer.ready, chunks)
-        if learn.passes == 1:
-            trainer.run(lambda: ready)
-        else:
-            kept = stack.enter_context(KeptChunks(ready, learn.memory))
-            trainer.run(kept.chunks)
+    labels, chunks = _peek(source, encode.sample_rows)
+    model = _start(source, labels, encoder, learn, options)
+    trainer = Trainer(model, learn, labels, source, progress)
+    trainer.run_chunks(chunks)
     model.summary = trainer.summary(source.name, time.perf_counter() - start)
     return model
 
@@ -178,6 +171,15 @@ class Trainer:
         self._sample = len(first_labels)
 
     # ---- passes ----
+    def run_chunks(self, chunks: Iterable[Chunk]) -> None:
+        """All passes over chunks that come once; they are kept for further passes."""
+        ready = map(self.ready, chunks)
+        if self.learn.passes == 1:
+            self.run(lambda: ready)
+            return
+        with KeptChunks(ready, self.learn.memory) as kept:
+            self.run(kept.chunks)
+
     def run(self, one_pass: Callable[[], Iterable[Chunk]]) -> None:
         """All passes; stops early when the held-out loss stops falling."""
         stale = 0
