@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pomona
+from pomona._buffers import BufferPool
 
 INTERFACE_VERSION = 1
 OK, FULL, BAD_INPUT, NOT_FINITE = range(4)
@@ -423,29 +424,32 @@ def gram_growth(ngrams: int, skips: int) -> int:
     return sum(math.comb(n - 1 + skips, skips) if n > 1 else 1 for n in range(1, ngrams + 1))
 
 
+_text_buffers = BufferPool()
+
+
 def _text_arrays(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, grams: bool) -> dict[str, NDArray[Any]]:
     """What a parser writes to; only the slots must be zero."""
-    arrays: dict[str, NDArray[Any]] = {
-        "indptr": np.empty(n_rows + 1, np.int64),
-        "labels": np.empty(n_rows, np.float64),
-        "spans": np.empty(2 * n_rows, np.uint32),
-        "ids": np.empty(n_features, np.uint64),
-        "values": np.empty(n_features, np.float32),
-        "feature_slots": np.zeros(_power_above(n_features), np.uint32),
+    wanted: dict[str, tuple[int, Any]] = {
+        "indptr": (n_rows + 1, np.int64),
+        "labels": (n_rows, np.float64),
+        "spans": (2 * n_rows, np.uint32),
+        "ids": (n_features, np.uint64),
+        "values": (n_features, np.float32),
     }
+    slots = {"feature_slots": np.zeros(_power_above(n_features), np.uint32)}
     if vw:
-        arrays |= {
-            "weights": np.empty(n_rows, np.float64),
-            "offsets": np.empty(n_rows, np.float64),
-            "fields": np.empty(n_features, np.uint16),
-            "starts": np.empty(n_features, np.uint32),
-            "namespace_hashes": np.empty(n_namespaces, np.uint64),
-            "namespace_spans": np.empty(2 * n_namespaces, np.uint32),
-            "namespace_slots": np.zeros(_power_above(n_namespaces), np.uint32),
+        wanted |= {
+            "weights": (n_rows, np.float64),
+            "offsets": (n_rows, np.float64),
+            "fields": (n_features, np.uint16),
+            "starts": (n_features, np.uint32),
+            "namespace_hashes": (n_namespaces, np.uint64),
+            "namespace_spans": (2 * n_namespaces, np.uint32),
         }
+        slots["namespace_slots"] = np.zeros(_power_above(n_namespaces), np.uint32)
     if grams:
-        arrays["grams"] = np.empty(n_features, np.uint16)
-    return arrays
+        wanted["grams"] = (n_features, np.uint16)
+    return _text_buffers.arrays(wanted) | slots
 
 
 def parse_text(
