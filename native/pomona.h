@@ -243,6 +243,10 @@ PM_API int32_t pm_word_rows(const char* data, int64_t n_bytes, const int64_t* of
 // Hash of the features of each example and of its label, where there are labels. It does not depend on the order of
 // the features, and zero values count as absent.
 PM_API int32_t pm_hash_rows(const pm_chunk* chunk, uint64_t* hashes);
+// Copies examples order[0 … n), with labels and with weights and fields where there are any, one after the other. The
+// caller has checked the order and made the arrays large enough.
+PM_API int32_t pm_gather_rows(const pm_chunk* chunk, const int64_t* order, int64_t n, int64_t* indptr, void* indices,
+                              float* values, uint16_t* fields, double* labels, double* weights);
 
 #ifdef __cplusplus
 }

@@ -35,3 +35,24 @@ int32_t pm_hash_rows(const pm_chunk* chunk, uint64_t* hashes) {
   }
   return PM_OK;
 }
+
+int32_t pm_gather_rows(const pm_chunk* chunk, const int64_t* order, int64_t n, int64_t* indptr, void* indices,
+                       float* values, uint16_t* fields, double* labels, double* weights) {
+  const size_t width = chunk->wide ? sizeof(uint64_t) : sizeof(uint32_t);
+  int64_t used = 0;
+  indptr[0] = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t e = order[i], first = chunk->indptr[e];
+    const size_t count = static_cast<size_t>(chunk->indptr[e + 1] - first);
+    if (count) {
+      std::memcpy(static_cast<char*>(indices) + width * static_cast<size_t>(used),
+                  static_cast<const char*>(chunk->indices) + width * static_cast<size_t>(first), width * count);
+      std::memcpy(values + used, chunk->values + first, sizeof(float) * count);
+      if (chunk->fields) std::memcpy(fields + used, chunk->fields + first, sizeof(uint16_t) * count);
+    }
+    labels[i] = chunk->labels[e];
+    if (chunk->weights) weights[i] = chunk->weights[e];
+    indptr[i + 1] = used += static_cast<int64_t>(count);
+  }
+  return PM_OK;
+}

@@ -681,6 +681,44 @@ def vw_names(text: bytes, rows: TextRows, positions: NDArray[np.int64]) -> tuple
 _lib.pm_hash_rows.argtypes = [c.POINTER(ChunkStruct), c.c_void_p]
 
 
+_lib.pm_gather_rows.argtypes = [c.POINTER(ChunkStruct), c.c_void_p, c.c_int64, *[c.c_void_p] * 6]
+
+
+def gather_rows(
+    chunk: ChunkStruct,
+    order: NDArray[np.int64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[Any],
+    values: NDArray[np.float32],
+    fields: NDArray[np.uint16] | None,
+    labels: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+) -> None:
+    """Copy the examples in order to the arrays that follow, which must have just the right sizes."""
+    if len(order) and not (0 <= order.min() and order.max() < chunk.n):
+        raise ValueError("order must name examples of the chunk")
+    if not chunk.labels or bool(chunk.weights) != (weights is not None) or bool(chunk.fields) != (fields is not None):
+        raise ValueError("labels, weights and fields must be there where the chunk has them")
+    starts = np.ctypeslib.as_array(c.cast(chunk.indptr, c.POINTER(c.c_int64)), (chunk.n + 1,))
+    total = int((starts[order + 1] - starts[order]).sum())
+    sizes = [len(a) for a in (indices, values, fields) if a is not None]
+    if len(indptr) != len(order) + 1 or any(size < total for size in sizes):
+        raise ValueError("the arrays are too small for the examples")
+    if any(a is not None and len(a) != len(order) for a in (labels, weights)):
+        raise ValueError("expected room for one label and one weight an example")
+    _lib.pm_gather_rows(
+        c.byref(chunk),
+        pointer(order, np.int64),
+        len(order),
+        pointer(indptr, np.int64),
+        pointer(indices, np.uint64 if chunk.wide else np.uint32),
+        pointer(values, np.float32),
+        pointer(fields, np.uint16),
+        pointer(labels, np.float64),
+        pointer(weights, np.float64),
+    )
+
+
 def hash_rows(chunk: ChunkStruct) -> NDArray[np.uint64]:
     """Hash of the features and the label of each example."""
     hashes = np.empty(chunk.n, np.uint64)

@@ -36,6 +36,37 @@ def test_fingerprints_do_not_depend_on_zeros_or_on_the_order_of_features():
     assert first == second != swapped
 
 
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("kind", [np.uint32, np.uint64])
+def test_rows_are_copied_in_order(kind, full):
+    rng = np.random.default_rng(1)
+    lengths = rng.integers(0, 5, 30)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    total = int(indptr[-1])
+    indices, values = rng.integers(0, 99, total).astype(kind), rng.random(total).astype(np.float32)
+    labels, weights = rng.random(30), rng.random(30) if full else None
+    fields = rng.integers(0, 9, total).astype(np.uint16) if full else None
+    order = rng.integers(0, 30, 50)
+    size = int(lengths[order].sum())
+    out = [np.empty(51, np.int64), np.empty(size, kind), np.empty(size, np.float32)]
+    out += [np.empty(size, np.uint16) if full else None, np.empty(50), np.empty(50) if full else None]
+    struct = _native.chunk_struct(indptr, indices, values, labels, weights, None, fields, False)
+    _native.gather_rows(struct, order, *out)
+    for array, copied in ((indices, out[1]), (values, out[2]), (fields, out[3])):
+        if array is not None:
+            pieces = [array[indptr[e] : indptr[e + 1]] for e in order]
+            np.testing.assert_array_equal(copied, np.concatenate(pieces))
+    np.testing.assert_array_equal(np.diff(out[0]), lengths[order])
+    np.testing.assert_array_equal(out[4], labels[order])
+    if full:
+        np.testing.assert_array_equal(out[5], weights[order])
+    with pytest.raises(ValueError, match="order must name examples of the chunk"):
+        _native.gather_rows(struct, np.array([30]), np.empty(2, np.int64), *out[1:])
+    if size:
+        with pytest.raises(ValueError, match="the arrays are too small"):
+            _native.gather_rows(struct, order, out[0], out[1][:-1], *out[2:])
+
+
 def test_equal_rows_are_counted_together_in_the_order_of_their_hashes():
     rows, totals = _distinct(np.array([9, 3, 9, 3, 5], np.uint64), None)
     assert rows.tolist() == [1, 4, 0]

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pomona import _native
 from pomona.chunk import Chunk, RowChunk, Source
+from pomona.model.order import native_chunk
 from pomona.model.pipeline import Model, TargetScale
 from pomona.model.train import ProgressCallback, Trainer
 from pomona.online.learner import OnlineLearner
@@ -29,8 +30,6 @@ Integers = NDArray[np.int64]
 
 #: Heavy examples are learnt as several lighter ones, in all at most this many (or twice the number of examples).
 MOST_COPIES = 1 << 17
-#: Examples learnt in one call; between calls Ctrl-C is heard.
-CALL_EXAMPLES = 1 << 18
 #: Rows renumbered at once, few enough to stay in a core's cache.
 RENUMBERED = 1 << 16
 NO_LABELS = np.empty(0)
@@ -93,10 +92,7 @@ class MemoryTrainer(Trainer):
     def _learn(self, chunk: Chunk, rng: np.random.Generator) -> None:
         assert chunk.labels is not None
         order = self._learnt.order()
-        if self.shuffle:
-            order = rng.permutation(order)
-        for start in range(0, len(order), CALL_EXAMPLES):
-            self.model.learner.learn(chunk, chunk.labels, order[start : start + CALL_EXAMPLES])
+        self._learn_rows(chunk, rng.permutation(order) if self.shuffle else order)
         self._hold_out(chunk, self._kept_back.rows, self._kept_back.weights())
         self._seen += len(order)
 
@@ -121,7 +117,7 @@ def collect(
     for chunk in chunks:
         rows = slice(done, done + len(chunk))
         if shuffle:
-            hashes[rows] = _fingerprints(chunk, labels[rows])
+            hashes[rows] = _native.hash_rows(native_chunk(chunk, labels[rows]))
         done += len(chunk)
         store.add(numbering.prepare(chunk if named_fields else replace(chunk, fields=None)))
     learnt, copies = np.arange(n), np.ones(n, np.int64)
@@ -146,12 +142,6 @@ def scale_targets(model: Model, examples: Examples) -> Examples:
         model.target = TargetScale.fit(known, model.learner.parameters.loss, examples.weights())
     scaled = (labels - model.target.shift) / model.target.scale
     return replace(examples, chunk=replace(examples.chunk, labels=scaled))
-
-
-def _fingerprints(chunk: Chunk, labels: Floats) -> NDArray[np.uint64]:
-    indptr, labels = np.ascontiguousarray(chunk.indptr), np.ascontiguousarray(labels)
-    struct = _native.chunk_struct(indptr, chunk.indices, chunk.values, labels, None, None, None, False)
-    return _native.hash_rows(struct)
 
 
 def _distinct(hashes: NDArray[np.uint64], weights: Floats | None) -> tuple[Integers, Floats]:

@@ -16,6 +16,7 @@ from pomona.chunk import Chunk, Source, concatenate
 from pomona.errors import DataFormatError, OptionError
 from pomona.learner import State
 from pomona.model.keep import KeptChunks
+from pomona.model.order import in_order
 from pomona.model.pipeline import Model, TargetScale
 from pomona.online.learner import OnlineLearner
 from pomona.online.losses import losses
@@ -253,18 +254,28 @@ class Trainer:
 
     def _learn(self, chunk: Chunk, rng: np.random.Generator) -> None:
         assert chunk.labels is not None
-        learner, n = self.model.learner, len(chunk)
+        n = len(chunk)
         order: NDArray[np.int64] | None = rng.permutation(n) if self.shuffle else None
         if self.learn.holdout:
             every = max(2, round(1 / self.learn.holdout))
             held = (np.arange(self._seen, self._seen + n) % every) == every - 1
             order = np.arange(n) if order is None else order
-            learner.learn(chunk, chunk.labels, order[~held[order]])
+            self._learn_rows(chunk, order[~held[order]])
             rows = np.flatnonzero(held)
             self._hold_out(chunk, rows, np.ones(len(rows)) if chunk.weights is None else chunk.weights[rows])
         else:
-            learner.learn(chunk, chunk.labels, order)
+            self._learn_rows(chunk, order)
         self._seen += n
+
+    def _learn_rows(self, chunk: Chunk, order: NDArray[np.int64] | None) -> None:
+        """Learn these rows, in this order; shuffled ones are brought together first."""
+        assert chunk.labels is not None
+        if order is None or not self.shuffle:
+            self.model.learner.learn(chunk, chunk.labels, order)
+            return
+        for part in in_order(chunk, order):
+            assert part.labels is not None
+            self.model.learner.learn(part, part.labels)
 
     def _hold_out(self, chunk: Chunk, rows: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
         if not len(rows):
