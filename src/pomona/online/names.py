@@ -30,6 +30,7 @@ class FeatureNames:
         self._keys: list[NDArray[np.uint64]] = []
         self._names: list[PackedNames] = []
         self._seen = np.zeros(1 << bits if bits is not None else 0, np.bool_)
+        self._columns = np.zeros(0, np.bool_)
 
     def __len__(self) -> int:
         return self._count
@@ -70,11 +71,14 @@ class FeatureNames:
         """Names of the columns of an array."""
         if self._count >= n_columns:
             return
+        if len(self._columns) < n_columns:
+            grown = np.zeros(1 << n_columns.bit_length(), np.bool_)
+            grown[self.rows.astype(np.int64)] = True
+            self._columns = grown
         first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
-        columns, positions = np.unique(chunk.indices[first:last], return_index=True)
-        new = ~np.isin(columns, self.rows)
-        keys = _native.mix(columns[new].astype(np.uint64))
-        self._add(chunk, columns[new].astype(np.uint64), keys, positions[new] + first)
+        fresh = _native.mark_new(self._columns, chunk.indices[first:last])
+        columns = chunk.indices[first:last][fresh].astype(np.uint64)
+        self._add(chunk, columns, _native.mix(columns), fresh + first)
 
     def _add(
         self, chunk: Chunk, rows: NDArray[np.uint64], keys: NDArray[np.uint64], positions: NDArray[np.int64]
