@@ -71,14 +71,24 @@ int32_t pm_map_rehash(const pm_map* from, pm_map* to) {
   return PM_OK;
 }
 
-int64_t pm_mark_new(uint8_t* seen, uint64_t n_seen, const uint64_t* ids, int64_t n, int64_t* fresh) {
+namespace {
+
+template <class Index>
+int64_t mark_new(uint8_t* seen, uint64_t mask, const Index* indices, int64_t n, int64_t* fresh) {
   int64_t count = 0;
   for (int64_t i = 0; i < n; ++i) {
-    if (i + kAhead < n) __builtin_prefetch(seen + (ids[i + kAhead] & (n_seen - 1)));
-    uint8_t& mark = seen[ids[i] & (n_seen - 1)];
+    if (i + kAhead < n) __builtin_prefetch(seen + (indices[i + kAhead] & mask));
+    uint8_t& mark = seen[indices[i] & mask];
     fresh[count] = i;
     count += mark == 0;
     mark = 1;
   }
   return count;
+}
+
+}  // namespace
+
+int64_t pm_mark_new(uint8_t* seen, uint64_t n_seen, const void* indices, int32_t wide, int64_t n, int64_t* fresh) {
+  return wide ? mark_new(seen, n_seen - 1, static_cast<const uint64_t*>(indices), n, fresh)
+              : mark_new(seen, n_seen - 1, static_cast<const uint32_t*>(indices), n, fresh);
 }

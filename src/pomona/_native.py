@@ -166,14 +166,20 @@ class IdMap:
 
 
 _lib.pm_mark_new.restype = c.c_int64
-_lib.pm_mark_new.argtypes = [c.c_void_p, c.c_uint64, c.c_void_p, c.c_int64, c.c_void_p]
+_lib.pm_mark_new.argtypes = [c.c_void_p, c.c_uint64, c.c_void_p, c.c_int32, c.c_int64, c.c_void_p]
 
 
-def mark_new(seen: NDArray[np.bool_], ids: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Positions of ids whose place in ``seen`` (modulo its length, a power of two) was unmarked; marks them."""
-    fresh = np.empty(len(ids) + 1, np.int64)
+def mark_new(seen: NDArray[np.bool_], indices: NDArray[np.uint64] | NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Positions of ids or columns whose place in ``seen`` (modulo its length, a power of two) was unmarked; marks them."""
+    wide = indices.dtype == np.uint64
+    fresh = np.empty(len(indices) + 1, np.int64)
     count = _lib.pm_mark_new(
-        pointer(seen, np.bool_), len(seen), pointer(ids, np.uint64), len(ids), pointer(fresh, np.int64)
+        pointer(seen, np.bool_),
+        len(seen),
+        pointer(indices, np.uint64 if wide else np.uint32),
+        wide,
+        len(indices),
+        pointer(fresh, np.int64),
     )
     return fresh[:count].copy()
 

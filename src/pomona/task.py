@@ -17,6 +17,8 @@ CLASSIFICATION = "classification"
 
 #: A numeric target with more distinct whole numbers than this is taken as a quantity, not as classes.
 MAX_INFERRED_CLASSES = 100
+#: Up to this many classes, comparing numbers with each is faster than sorting them.
+MAX_COMPARED = 8
 
 
 @dataclass(slots=True)
@@ -88,6 +90,12 @@ class Task:
         return numbers
 
     def _codes(self, labels: NDArray[Any], file: str, first_line: int) -> NDArray[np.float64]:
+        if len(self.classes) <= MAX_COMPARED and labels.dtype.kind in "iufb":
+            codes = np.full(len(labels), -1.0)
+            for code, label in enumerate(self.classes):
+                codes[labels == label] = code
+            if (codes >= 0).all():
+                return codes
         known = {label: code for code, label in enumerate(self.classes)}
         distinct, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
         for position, label in sorted(zip(first.tolist(), distinct.tolist(), strict=True)):
@@ -105,8 +113,8 @@ class Task:
                 )
             known[label] = len(self.classes)
             self.classes.append(label)
-        codes = np.array([known[label] for label in distinct.tolist()], np.float64)
-        return codes[inverse.reshape(-1)]
+        numbers = np.array([known[label] for label in distinct.tolist()], np.float64)
+        return numbers[inverse.reshape(-1)]
 
     def header(self) -> dict[str, Any]:
         return {"kind": self.kind, "classes": self.classes}

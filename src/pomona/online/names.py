@@ -12,8 +12,6 @@ from pomona.chunk import Chunk, PackedNames
 
 #: Names stop being kept beyond this many bytes.
 LIMIT = 1 << 28
-#: Features looked at together for columns that are new.
-BLOCK = 1 << 16
 
 
 class FeatureNames:
@@ -31,8 +29,8 @@ class FeatureNames:
         self._rows: list[NDArray[np.uint64]] = []
         self._keys: list[NDArray[np.uint64]] = []
         self._names: list[PackedNames] = []
-        self._columns = np.zeros(0, np.bool_)
         self._seen = np.zeros(1 << bits if bits is not None else 0, np.bool_)
+        self._columns = np.zeros(0, np.bool_)
 
     def __len__(self) -> int:
         return self._count
@@ -74,16 +72,13 @@ class FeatureNames:
         if self._count >= n_columns:
             return
         if len(self._columns) < n_columns:
-            self._columns = np.zeros(max(n_columns, 2 * len(self._columns)), np.bool_)
-            self._columns[self.rows.astype(np.int64)] = True
-        # A block at a time, for all but the first blocks have little that is new.
-        for start in range(int(chunk.indptr[0]), int(chunk.indptr[-1]), BLOCK):
-            block = chunk.indices[start : min(start + BLOCK, int(chunk.indptr[-1]))]
-            new = np.flatnonzero(~self._columns[block])
-            columns, positions = np.unique(block[new], return_index=True)
-            self._columns[columns] = True
-            rows = columns.astype(np.uint64)
-            self._add(chunk, rows, _native.mix(rows), new[positions] + start)
+            grown = np.zeros(1 << n_columns.bit_length(), np.bool_)
+            grown[self.rows.astype(np.int64)] = True
+            self._columns = grown
+        first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
+        fresh = _native.mark_new(self._columns, chunk.indices[first:last])
+        columns = chunk.indices[first:last][fresh].astype(np.uint64)
+        self._add(chunk, columns, _native.mix(columns), fresh + first)
 
     def _add(
         self, chunk: Chunk, rows: NDArray[np.uint64], keys: NDArray[np.uint64], positions: NDArray[np.int64]
