@@ -181,13 +181,15 @@ class OnlineTwin:
         eta = o.learning_rate
         if not o.adaptive:
             eta = eta / (o.l2 * (self.t + 1)) if o.l2 > 0 else eta / math.sqrt(self.t)
+        shared = sum(d * d for d in slopes) / 2 if o.loss == "softmax" else None
         for k, d in enumerate(slopes):
-            if not h * d * d > 0:
+            square = h * (d * d if shared is None else shared)
+            if not square > 0:
                 continue
             rates = {}
             for key, x in features.items():
                 slot = self.table[key]
-                slot.G[k] += h * d * d * x * x
+                slot.G[k] += square * x * x
                 scale = slot.N if o.normalized else 1.0
                 if scale == 0 or (o.adaptive and slot.G[k] == 0):
                     rates[key] = 0.0
