@@ -20,14 +20,21 @@ class Fitter:
     """Encodes both parts once, by pomona's own encoding, and trains on the encoded chunks."""
 
     def __init__(self, parts: Parts, **encode: Any) -> None:
-        self.parts = parts
-        if parts.train.is_sparse:
-            from pomona.source.arrays import ArraySource
+        self.parts, self._encode = parts, encode
+        self._sources: dict[str, tuple[Any, Any]] = {}
 
-            self.train: Any = ArraySource(parts.train.X, parts.train.y)
-            self.test: Any = ArraySource(parts.test.X, parts.test.y)
-        else:
-            self.train, self.test = _encoded(parts, encode)
+    def _encoded(self, interactions: str) -> tuple[Any, Any]:
+        """Sources of both parts; the number of bins depends on the degree."""
+        if interactions not in self._sources:
+            parts = self.parts
+            if parts.train.is_sparse:
+                from pomona.source.arrays import ArraySource
+
+                train, test = (ArraySource(part.X, part.y) for part in (parts.train, parts.test))
+                self._sources = {interactions: (train, test)}
+            else:
+                self._sources = {interactions: _encoded(parts, self._encode, interactions)}
+        return self._sources[interactions]
 
     def fit(self, method: Method, predict: bool) -> Fit:
         from pomona.model import train
@@ -40,23 +47,26 @@ class Fitter:
             interactions=method.interactions,
             learning_rate=method.learning_rate,
         )
+        training, test = self._encoded(method.interactions)
         clock = Clock()
         with clock.running():
-            model = train(self.train, learn=learn)
-        answers = _answers(model, self.test, task) if predict else None
+            model = train(training, learn=learn)
+        answers = _answers(model, test, task) if predict else None
         return Fit(float(model.summary["loss"]), answers, clock.seconds)
 
 
-def _encoded(parts: Parts, encode: dict[str, Any]) -> tuple[InMemory, InMemory]:
+def _encoded(parts: Parts, encode: dict[str, Any], interactions: str) -> tuple[InMemory, InMemory]:
     from pomona.encode import EncodedSource, TableEncoder
-    from pomona.options import EncodeOptions, ReadOptions
+    from pomona.model.train import with_bins
+    from pomona.options import EncodeOptions, LearnOptions, ReadOptions
     from pomona.source import open_source
 
     def table(part: Dataset) -> Any:
         return open_source(part.X.assign(**{TARGET: part.y}))
 
     read = ReadOptions(target=TARGET, categorical=parts.train.categorical, text=parts.train.text)
-    encoder = TableEncoder.fit(table(parts.train), read, EncodeOptions(**encode))
+    options = with_bins(EncodeOptions(**encode), LearnOptions(interactions=interactions))
+    encoder = TableEncoder.fit(table(parts.train), read, options)
     train, test = (EncodedSource(table(part), encoder) for part in (parts.train, parts.test))
     return InMemory(train), InMemory(test)
 

@@ -170,7 +170,7 @@ _lib.pm_mark_new.argtypes = [c.c_void_p, c.c_uint64, c.c_void_p, c.c_int32, c.c_
 
 
 def mark_new(seen: NDArray[np.bool_], indices: NDArray[np.uint64] | NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Positions of ids or columns whose place in ``seen`` (modulo its length, a power of two) was unmarked; marks them."""
+    """Positions of ids or columns whose place in ``seen`` (modulo its length, a power of two) is unmarked; marks them."""
     wide = indices.dtype == np.uint64
     fresh = np.empty(len(indices) + 1, np.int64)
     count = _lib.pm_mark_new(
@@ -468,7 +468,7 @@ def parse_text(
     skips: int = 0,
     gram_namespaces: Sequence[bytes] = (),
 ) -> TextRows | TextError:
-    """Parse the whole lines ``text[:size]``. A malformed line gives a :class:`TextError`, unless such lines are to be skipped."""
+    """Parse the whole lines ``text[:size]``. A malformed line gives a :class:`TextError`, unless it may be skipped."""
     if not 0 < size <= min(len(text), MAX_TEXT) or text[size - 1] != 10:
         raise ValueError(f"the text must end in a newline and have at most {MAX_TEXT} bytes")
     if ngrams < 1 or skips < 0 or ngrams + skips > 16:

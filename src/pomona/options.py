@@ -31,14 +31,19 @@ class ReadOptions:
     ngram_namespaces: Sequence[str] = ()
 
 
+#: Bins by degree, where none are given: products of fine bins are too rare to learn from. (``python -m benchmarks
+#: encodings`` compares them.)
+BINS = {1: 16, 2: 8, 3: 6}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodeOptions:
     """How columns of a table become features."""
 
     #: Numeric columns: "hat", "onehot", "raw", "standard", or "auto" (what the benchmarks found best).
     numeric: str = "auto"
-    #: Bins or knots a numeric column, at most.
-    bins: int = 16
+    #: Bins or knots a numeric column, at most; None: :data:`BINS` by the degree of the interactions.
+    bins: int | None = None
     #: Rows from which types, bins and scales are learnt.
     sample_rows: int = 50_000
 

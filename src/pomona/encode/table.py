@@ -19,7 +19,7 @@ from pomona.encode.columns import Column, Part
 from pomona.encode.labels import labels_of, weights_of
 from pomona.errors import DataFormatError, OptionError
 from pomona.learner import State
-from pomona.options import EncodeOptions, ReadOptions
+from pomona.options import BINS, EncodeOptions, ReadOptions
 from pomona.source.table import Place, TableSource, missing_column, numpy_of, strings_of
 
 MAX_FIELDS = 1 << 16
@@ -78,9 +78,10 @@ class TableEncoder:
         keep_constant : whether columns that do not change in those rows may change later, and so are kept.
         """
         words = col.numeric_words(encode.numeric)
-        if encode.bins < 2 or encode.sample_rows < 1:
+        bins = BINS[1] if encode.bins is None else encode.bins
+        if bins < 2 or encode.sample_rows < 1:
             raise OptionError(
-                f"bins must be 2 or more and sample_rows 1 or more; got {encode.bins}, {encode.sample_rows}"
+                f"bins must be 2 or more and sample_rows 1 or more; got {bins}, {encode.sample_rows}"
             )
         if not 1 <= read.ngrams <= 8 or not 0 <= read.skips <= 8:
             raise OptionError(f"ngrams must be 1 to 8 and skips 0 to 8; got {read.ngrams} and {read.skips}")
@@ -90,7 +91,7 @@ class TableEncoder:
             raise DataFormatError("the table has no rows: there is nothing to learn from", file=source.name)
         table = pa.Table.from_batches(sample)
         used = [name for name in table.column_names if name not in {read.target, read.weight, *read.ignore}]
-        plan = _Plan(read, words, encode.bins, source.name, weights, keep_constant)
+        plan = _Plan(read, words, bins, source.name, weights, keep_constant)
         found = [_learn_column(name, _combined(table[name]), plan) for name in used]
         return cls(
             [column for column in found if column is not None],

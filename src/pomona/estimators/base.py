@@ -27,7 +27,7 @@ from pomona.model.pipeline import TargetScale
 from pomona.model.train import Trainer, check_fields
 from pomona.online.learner import OnlineLearner
 from pomona.online.parameters import UPDATES, OnlineParameters, check, degree_of
-from pomona.options import EncodeOptions, LearnOptions, ReadOptions
+from pomona.options import BINS, EncodeOptions, LearnOptions, ReadOptions
 from pomona.source import open_source
 from pomona.source.files import is_path
 from pomona.source.table import is_frame
@@ -55,7 +55,7 @@ class OnlineEstimator(BaseEstimator):
         "interactions": [str, list, tuple],
         "squares": ["boolean"],
         "numeric": [str],
-        "bins": [Interval(Integral, 2, None, closed="left")],
+        "bins": [Interval(Integral, 2, None, closed="left"), None],
         "categorical": ["array-like", None],
         "text": ["array-like", None],
         "ngrams": [Interval(Integral, 1, 8, closed="both")],
@@ -104,7 +104,8 @@ class OnlineEstimator(BaseEstimator):
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _encode_options(self) -> EncodeOptions:
-        return EncodeOptions(numeric=self.numeric, bins=int(self.bins))
+        bins = BINS[degree_of(self.interactions)] if self.bins is None else int(self.bins)
+        return EncodeOptions(numeric=self.numeric, bins=bins)
 
     def _read_options(self, names: Sequence[str], **given: Any) -> ReadOptions:
         own = {

@@ -48,8 +48,8 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
     numeric : str, default="auto"
         What numeric columns become: ``"hat"`` (piecewise-linear functions on knots that follow the mass), ``"onehot"``
         (bins), ``"standard"``, ``"raw"``, or some of them joined by ``+``. Sparse matrices are taken as they are.
-    bins : int, default=16
-        Knots or bins of a numeric column, at most.
+    bins : int or None, default=None
+        Knots or bins of a numeric column, at most; None: 16, or 8 with pairs and 6 with triples of features.
     categorical : list of str or int, optional
         Columns (names or numbers) that hold categories though their type is numeric.
     text : list of str or int, optional
@@ -127,7 +127,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         interactions: Any = "linear",
         squares: bool = True,
         numeric: str = "auto",
-        bins: int = 16,
+        bins: int | None = None,
         categorical: Any = None,
         text: Any = None,
         ngrams: int = 1,

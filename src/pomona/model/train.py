@@ -20,8 +20,8 @@ from pomona.model.order import in_order
 from pomona.model.pipeline import Model, TargetScale
 from pomona.online.learner import OnlineLearner
 from pomona.online.losses import losses
-from pomona.online.parameters import OnlineParameters, check
-from pomona.options import EncodeOptions, LearnOptions, ReadOptions
+from pomona.online.parameters import OnlineParameters, check, degree_of
+from pomona.options import BINS, EncodeOptions, LearnOptions, ReadOptions
 from pomona.source import open_source
 from pomona.task import Task
 
@@ -77,7 +77,7 @@ def train(
     if hasattr(source, "batches"):
         from pomona.encode import EncodedSource, TableEncoder  # needs pyarrow, which sparse text does not
 
-        encoder = TableEncoder.fit(source, read, encode)
+        encoder = TableEncoder.fit(source, read, with_bins(encode, learn))
         source = EncodedSource(source, encoder)
     options = {name: asdict(group) for name, group in (("read", read), ("encode", encode), ("learn", learn))}
     labels, chunks = _peek(source, encode.sample_rows)
@@ -86,6 +86,11 @@ def train(
     trainer.run_chunks(chunks)
     model.summary = trainer.summary(source.name, time.perf_counter() - start)
     return model
+
+
+def with_bins(encode: EncodeOptions, learn: LearnOptions) -> EncodeOptions:
+    """The number of bins that suits the degree of the interactions, where none is given."""
+    return encode if encode.bins is not None else replace(encode, bins=BINS[degree_of(learn.interactions)])
 
 
 def _peek(source: Source, rows: int) -> tuple[NDArray[Any], Iterator[Chunk]]:

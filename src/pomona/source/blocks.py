@@ -61,7 +61,7 @@ def read_blocks(files: Sequence[InputFile], size: int) -> Iterator[Block]:
 
 
 def _whole_lines(stream: Stream, size: int, name: str) -> Iterator[tuple[bytes, int]]:
-    """Text, and how much of it is whole lines. Nothing is copied where the file can be read again from a line's start."""
+    """Text, and how much of it is whole lines. No copy is made where a file can be read again from a line's start."""
     pieces: list[bytes] = []  # a line whose end has not been read yet
     held = 0
     while data := stream.read(size):
