@@ -1,7 +1,7 @@
 // The whole interface of the compiled core.
 //
 // Rules: plain structs and arrays; the caller owns all memory; nothing is thrown, printed or kept between calls.
-// Every function returns a status. Python calls through src/pomona/_native.py, which checks types and sizes.
+// Every function returns a status. Python calls through src/pomona/_native, which checks types and sizes.
 #pragma once
 #include <stdint.h>
 

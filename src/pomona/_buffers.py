@@ -32,9 +32,7 @@ class BufferPool:
         memory = self._take(total)
         base = np.frombuffer(memory, np.uint8)
         weakref.finalize(base, self._free.append, memory).atexit = False
-        return {
-            name: base[places[name] : places[name] + sizes[name]].view(kind) for name, (_, kind) in wanted.items()
-        }
+        return {name: base[places[name] : places[name] + sizes[name]].view(kind) for name, (_, kind) in wanted.items()}
 
     def _take(self, size: int) -> bytearray:
         try:

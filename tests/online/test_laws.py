@@ -175,9 +175,7 @@ def test_extreme_values_stay_finite(variant: str, value: float) -> None:
 
 
 def test_divergence_is_found_and_named() -> None:
-    parameters = OnlineParameters(
-        loss="squared", adaptive=False, normalized=False, invariant=False, learning_rate=1e30
-    )
+    parameters = OnlineParameters(loss="squared", adaptive=False, normalized=False, invariant=False, learning_rate=1e30)
     rows = [{0: 1e3}] * 50
     with pytest.raises(NumericError, match=r"example \d+ is not a finite number: lower the learning rate"):
         OnlineLearner(parameters).learn(as_chunk(rows, ids=True), np.ones(50))

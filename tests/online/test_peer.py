@@ -84,9 +84,7 @@ def test_progressive_loss_follows_the_peer(loss: str, expansion: str, weighted: 
     options, tolerance = EXPANSIONS[expansion]
     expected = peer_loss(path, arguments + options)
     bounded = loss in ("squared", "quantile", "hinge")
-    parameters = OnlineParameters(
-        loss=loss, quantile=0.3, interactions=(expansion,), peer_order=True, bounded=bounded
-    )
+    parameters = OnlineParameters(loss=loss, quantile=0.3, interactions=(expansion,), peer_order=True, bounded=bounded)
     own = own_loss(path, parameters)
     if loss == "poisson":
         own = as_deviance(own, labels, weights)

@@ -80,9 +80,7 @@ class TableEncoder:
         words = col.numeric_words(encode.numeric)
         bins = BINS[1] if encode.bins is None else encode.bins
         if bins < 2 or encode.sample_rows < 1:
-            raise OptionError(
-                f"bins must be 2 or more and sample_rows 1 or more; got {bins}, {encode.sample_rows}"
-            )
+            raise OptionError(f"bins must be 2 or more and sample_rows 1 or more; got {bins}, {encode.sample_rows}")
         if not 1 <= read.ngrams <= 8 or not 0 <= read.skips <= 8:
             raise OptionError(f"ngrams must be 1 to 8 and skips 0 to 8; got {read.ngrams} and {read.skips}")
         _check_roles(source, read)

@@ -34,9 +34,7 @@ class TargetScale:
     scale: float = 1.0
 
     @classmethod
-    def fit(
-        cls, labels: NDArray[np.float64], loss: str, weights: NDArray[np.float64] | None = None
-    ) -> TargetScale:
+    def fit(cls, labels: NDArray[np.float64], loss: str, weights: NDArray[np.float64] | None = None) -> TargetScale:
         if loss not in ("squared", "quantile") or not len(labels):
             return cls()
         shift = float(np.average(labels, weights=weights))

@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 from pomona.online.parameters import OnlineParameters
 
 
-def losses(
-    parameters: OnlineParameters, raw: NDArray[np.float64], labels: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def losses(parameters: OnlineParameters, raw: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArray[np.float64]:
     """The loss of each raw prediction, as the kernel counts it (native/loss.h)."""
     if parameters.loss == "softmax":
         known = labels < raw.shape[1]

@@ -113,9 +113,7 @@ class Tables:
     def _to_hashed(self, model: _native.OnlineStruct, i: int, most: int) -> None:
         n_slots = 1 << min(max(most.bit_length() - 1, 10), 30)
         slots, touched = self._empty(n_slots), self._clocks(n_slots)
-        to = _native.RegionStruct(
-            slots.ctypes.data, touched.ctypes.data if len(touched) else None, n_slots, True
-        )
+        to = _native.RegionStruct(slots.ctypes.data, touched.ctypes.data if len(touched) else None, n_slots, True)
         n_rows = 0
         while slots_needed(i + 1, n_rows + 1) <= len(self.slots[i]):
             n_rows += 1

@@ -1,0 +1,141 @@
+"""Names to ids, and ids to rows."""
+
+from __future__ import annotations
+
+import ctypes as c
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pomona._native.library import FULL, lib, pointer
+
+NO_ROW = 0xFFFFFFFF
+
+lib.pm_instruction_set.restype = c.c_char_p
+lib.pm_hash.restype = c.c_uint64
+lib.pm_hash.argtypes = [c.c_char_p, c.c_int64, c.c_uint64]
+lib.pm_hash_strings.argtypes = [c.c_void_p, c.c_void_p, c.c_int64, c.c_uint64, c.c_void_p]
+lib.pm_mix.argtypes = lib.pm_unmix.argtypes = [c.c_void_p, c.c_int64, c.c_void_p]
+
+
+def instruction_set() -> str:
+    return str(lib.pm_instruction_set().decode())
+
+
+def hash_name(name: bytes, seed: int = 0) -> int:
+    return int(lib.pm_hash(name, len(name), seed))
+
+
+def hash_strings(data: NDArray[np.uint8], offsets: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
+    """Ids of strings laid out as in Arrow: string i is ``data[offsets[i]:offsets[i + 1]]``."""
+    n = len(offsets) - 1
+    if n > 0 and (offsets[0] < 0 or offsets[-1] > len(data) or (np.diff(offsets) < 0).any()):
+        raise ValueError("string offsets must rise and stay inside the data")
+    ids = np.empty(max(n, 0), np.uint64)
+    lib.pm_hash_strings(pointer(data, np.uint8), pointer(offsets, np.int64), len(ids), seed, pointer(ids, np.uint64))
+    return ids
+
+
+def mix(columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Bijective mixing of column numbers into ids."""
+    ids = np.empty_like(columns)
+    lib.pm_mix(pointer(columns, np.uint64), len(columns), pointer(ids, np.uint64))
+    return ids
+
+
+def unmix(ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The column numbers that :func:`mix` turned into these ids."""
+    columns = np.empty_like(ids)
+    lib.pm_unmix(pointer(ids, np.uint64), len(ids), pointer(columns, np.uint64))
+    return columns
+
+
+class _Map(c.Structure):
+    _fields_ = [
+        ("entries", c.c_void_p),
+        ("capacity", c.c_uint64),
+        ("count", c.c_uint64),
+        ("limit", c.c_uint64),
+    ]
+
+
+lib.pm_map_insert.argtypes = [c.POINTER(_Map), *[c.c_void_p], c.c_int64, *[c.c_void_p] * 4]
+lib.pm_map_find.argtypes = [c.POINTER(_Map), c.c_void_p, c.c_int64, c.c_void_p]
+lib.pm_map_rehash.argtypes = [c.POINTER(_Map), c.POINTER(_Map)]
+
+
+class IdMap:
+    """Numbers 64-bit ids 0, 1, 2 … in the order of their first appearance.
+
+    From ``limit`` rows on, new ids share the rows of old ones, as in a hashed table.
+    """
+
+    def __init__(self, limit: int = NO_ROW - 1) -> None:
+        self._map = _Map(None, 0, 0, limit)
+        self._allocate(1024)
+
+    def _allocate(self, capacity: int) -> None:
+        entries = np.zeros((capacity, 2), np.uint64)  # id, row + 1
+        grown = _Map(entries.ctypes.data, capacity, 0, self._map.limit)
+        if self._map.capacity:
+            lib.pm_map_rehash(c.byref(self._map), c.byref(grown))
+        self._map, self._entries = grown, entries
+
+    def __len__(self) -> int:
+        return int(self._map.count)
+
+    @property
+    def nbytes(self) -> int:
+        return self._entries.nbytes
+
+    def insert(self, ids: NDArray[np.uint64]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Rows of the ids, and the positions at which ids never met before stand."""
+        rows = np.empty(len(ids), np.uint32)
+        fresh = np.empty(len(ids), np.int64)
+        n_fresh, done = c.c_int64(0), c.c_int64(0)
+        while (
+            lib.pm_map_insert(
+                c.byref(self._map),
+                pointer(ids, np.uint64),
+                len(ids),
+                pointer(rows, np.uint32),
+                pointer(fresh, np.int64),
+                c.byref(n_fresh),
+                c.byref(done),
+            )
+            == FULL
+        ):
+            self._allocate(2 * int(self._map.capacity))
+        return rows, fresh[: n_fresh.value].copy()
+
+    def find(self, ids: NDArray[np.uint64]) -> NDArray[np.uint32]:
+        """Rows of the ids, ``NO_ROW`` for those never inserted."""
+        rows = np.empty(len(ids), np.uint32)
+        lib.pm_map_find(c.byref(self._map), pointer(ids, np.uint64), len(ids), pointer(rows, np.uint32))
+        return rows
+
+    def ids(self) -> NDArray[np.uint64]:
+        """All ids, by row."""
+        used = self._entries[self._entries[:, 1] > 0]
+        ordered = np.empty(len(self), np.uint64)
+        ordered[used[:, 1] - np.uint64(1)] = used[:, 0]
+        return ordered
+
+
+lib.pm_mark_new.restype = c.c_int64
+lib.pm_mark_new.argtypes = [c.c_void_p, c.c_uint64, c.c_void_p, c.c_int32, c.c_int64, c.c_void_p]
+
+
+def mark_new(seen: NDArray[np.bool_], indices: NDArray[np.uint64] | NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Positions of ids or columns whose place in ``seen`` (modulo its length, a power of two) has no mark; sets it."""
+    wide = indices.dtype == np.uint64
+    fresh = np.empty(len(indices) + 1, np.int64)
+    count = lib.pm_mark_new(
+        pointer(seen, np.bool_),
+        len(seen),
+        pointer(indices, np.uint64 if wide else np.uint32),
+        wide,
+        len(indices),
+        pointer(fresh, np.int64),
+    )
+    return fresh[:count].copy()

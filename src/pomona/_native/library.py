@@ -1,0 +1,49 @@
+"""Loads the compiled core."""
+
+from __future__ import annotations
+
+import ctypes as c
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pomona
+
+INTERFACE_VERSION = 1
+OK, FULL, BAD_INPUT, NOT_FINITE = range(4)
+
+
+def _load() -> c.CDLL:
+    # An editable installation has two places: the sources and where the compiled files were put.
+    names = ["_pomona" + suffix for suffix in (".so", ".dylib", ".dll")]
+    places = [Path(folder) / name for folder in pomona.__path__ for name in names]
+    # A core built with other flags, for tests under sanitizers.
+    if other := os.environ.get("POMONA_CORE"):
+        places = [Path(other)]
+    for path in places:
+        if path.exists():
+            library = c.CDLL(str(path))
+            break
+    else:
+        raise ImportError("the compiled core of pomona is missing: reinstall it with 'pip install .'")
+    library.pm_interface_version.restype = c.c_int32
+    if (found := library.pm_interface_version()) != INTERFACE_VERSION:
+        raise ImportError(
+            f"the compiled core has interface {found}, but {INTERFACE_VERSION} is needed: reinstall pomona"
+        )
+    return library
+
+
+lib = _load()
+
+
+def pointer(array: NDArray[Any] | None, dtype: Any) -> c.c_void_p:
+    """Address of a contiguous array of exactly this type; None gives a null pointer."""
+    if array is None:
+        return c.c_void_p(None)
+    if array.dtype != dtype or not array.flags.c_contiguous:
+        raise TypeError(f"expected a contiguous array of {np.dtype(dtype)}, got {array.dtype}")
+    return c.c_void_p(array.ctypes.data)

@@ -1,0 +1,212 @@
+"""Chunks and the online learner."""
+
+from __future__ import annotations
+
+import ctypes as c
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pomona._native.library import lib, pointer
+
+
+class ChunkStruct(c.Structure):
+    _fields_ = [
+        ("n", c.c_int64),
+        ("indptr", c.c_void_p),
+        ("indices", c.c_void_p),
+        ("values", c.c_void_p),
+        ("labels", c.c_void_p),
+        ("weights", c.c_void_p),
+        ("offsets", c.c_void_p),
+        ("fields", c.c_void_p),
+        ("wide", c.c_int32),
+        ("column_fields", c.c_int32),
+    ]
+
+
+class RegionStruct(c.Structure):
+    _fields_ = [
+        ("slots", c.c_void_p),
+        ("touched", c.c_void_p),
+        ("n_slots", c.c_uint64),
+        ("hashed", c.c_int64),
+    ]
+
+
+class OnlineStruct(c.Structure):
+    _fields_ = [
+        ("regions", RegionStruct * 3),
+        ("intercept", c.c_void_p),
+        ("products", c.c_void_p),
+        ("n_products", c.c_int64),
+        *[
+            (name, c.c_int32)
+            for name in (
+                "squares n_outputs stride real_bytes loss adaptive normalized invariant ftrl"
+                " peer_order bounded reserved"
+            ).split()
+        ],
+        *[(name, c.c_double) for name in "learning_rate l1 l2 quantile ftrl_beta".split()],
+        *[
+            (name, c.c_double)
+            for name in "examples weight_sum scale_sum clock lowest highest loss_sum loss_weight".split()
+        ],
+        ("features", c.c_uint64),
+    ]
+
+
+lib.pm_online_scratch_bytes.restype = c.c_int64
+lib.pm_online_scratch_bytes.argtypes = [c.POINTER(OnlineStruct), c.POINTER(ChunkStruct)]
+lib.pm_online_learn.argtypes = [
+    c.POINTER(OnlineStruct),
+    c.POINTER(ChunkStruct),
+    c.c_void_p,
+    c.c_int64,
+    c.c_void_p,
+    c.c_int64,
+    c.c_void_p,
+    c.c_void_p,
+]
+lib.pm_online_predict.argtypes = [
+    c.POINTER(OnlineStruct),
+    c.POINTER(ChunkStruct),
+    c.c_void_p,
+    c.c_int64,
+    c.c_void_p,
+]
+lib.pm_online_rehash.argtypes = [c.POINTER(OnlineStruct), c.c_int32, c.c_int64, c.POINTER(RegionStruct)]
+
+
+def chunk_struct(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.uint64] | NDArray[np.uint32],
+    values: NDArray[np.float32],
+    labels: NDArray[np.float64] | None,
+    weights: NDArray[np.float64] | None,
+    offsets: NDArray[np.float64] | None,
+    fields: NDArray[np.uint16] | None,
+    column_fields: bool,
+) -> ChunkStruct:
+    """A view of the arrays of a chunk; they must outlive it."""
+    n = len(indptr) - 1
+    if n < 0 or indptr[0] < 0 or indptr[-1] > len(indices) or (np.diff(indptr) < 0).any():
+        raise ValueError("indptr must rise from 0 or more to at most the number of indices")
+    for array in (labels, weights, offsets):
+        if array is not None and len(array) != n:
+            raise ValueError(f"expected {n} labels, weights and offsets, got {len(array)}")
+    if len(values) != len(indices) or (fields is not None and len(fields) != len(indices)):
+        raise ValueError("indices, values and fields must be of equal length")
+    wide = indices.dtype == np.uint64
+    return ChunkStruct(
+        n,
+        pointer(indptr, np.int64),
+        pointer(indices, np.uint64 if wide else np.uint32),
+        pointer(values, np.float32),
+        pointer(labels, np.float64),
+        pointer(weights, np.float64),
+        pointer(offsets, np.float64),
+        pointer(fields, np.uint16),
+        wide,
+        column_fields,
+    )
+
+
+def online_scratch_bytes(model: OnlineStruct, chunk: ChunkStruct) -> int:
+    return int(lib.pm_online_scratch_bytes(c.byref(model), c.byref(chunk)))
+
+
+def online_learn(
+    model: OnlineStruct,
+    chunk: ChunkStruct,
+    order: NDArray[np.int64] | None,
+    done: int,
+    scratch: NDArray[np.uint8],
+    predictions: NDArray[np.float64],
+) -> tuple[int, int]:
+    """Learn from example ``order[done]`` on; returns the status and how far it came."""
+    if order is not None and len(order) and not (0 <= order.min() and order.max() < chunk.n):
+        raise ValueError("order must name examples of the chunk")
+    if predictions.size < chunk.n * model.n_outputs:
+        raise ValueError("predictions must have room for every example")
+    reached = c.c_int64(done)
+    status = lib.pm_online_learn(
+        c.byref(model),
+        c.byref(chunk),
+        pointer(order, np.int64),
+        chunk.n if order is None else len(order),
+        pointer(scratch, np.uint8),
+        len(scratch),
+        pointer(predictions, np.float64),
+        c.byref(reached),
+    )
+    return int(status), reached.value
+
+
+def online_predict(
+    model: OnlineStruct, chunk: ChunkStruct, scratch: NDArray[np.uint8], predictions: NDArray[np.float64]
+) -> int:
+    if predictions.size < chunk.n * model.n_outputs:
+        raise ValueError("predictions must have room for every example")
+    return int(
+        lib.pm_online_predict(
+            c.byref(model),
+            c.byref(chunk),
+            pointer(scratch, np.uint8),
+            len(scratch),
+            pointer(predictions, np.float64),
+        )
+    )
+
+
+def online_rehash(model: OnlineStruct, degree: int, n_rows: int, to: RegionStruct) -> int:
+    return int(lib.pm_online_rehash(c.byref(model), degree, n_rows, c.byref(to)))
+
+
+lib.pm_hash_rows.argtypes = [c.POINTER(ChunkStruct), c.c_void_p]
+
+
+lib.pm_gather_rows.argtypes = [c.POINTER(ChunkStruct), c.c_void_p, c.c_int64, *[c.c_void_p] * 6]
+
+
+def gather_rows(
+    chunk: ChunkStruct,
+    order: NDArray[np.int64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[Any],
+    values: NDArray[np.float32],
+    fields: NDArray[np.uint16] | None,
+    labels: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+) -> None:
+    """Copy the examples in order to the arrays that follow, which must have just the right sizes."""
+    if len(order) and not (0 <= order.min() and order.max() < chunk.n):
+        raise ValueError("order must name examples of the chunk")
+    if not chunk.labels or bool(chunk.weights) != (weights is not None) or bool(chunk.fields) != (fields is not None):
+        raise ValueError("labels, weights and fields must be there where the chunk has them")
+    starts = np.ctypeslib.as_array(c.cast(chunk.indptr, c.POINTER(c.c_int64)), (chunk.n + 1,))
+    total = int((starts[order + 1] - starts[order]).sum())
+    sizes = [len(a) for a in (indices, values, fields) if a is not None]
+    if len(indptr) != len(order) + 1 or any(size < total for size in sizes):
+        raise ValueError("the arrays are too small for the examples")
+    if any(a is not None and len(a) != len(order) for a in (labels, weights)):
+        raise ValueError("expected room for one label and one weight an example")
+    lib.pm_gather_rows(
+        c.byref(chunk),
+        pointer(order, np.int64),
+        len(order),
+        pointer(indptr, np.int64),
+        pointer(indices, np.uint64 if chunk.wide else np.uint32),
+        pointer(values, np.float32),
+        pointer(fields, np.uint16),
+        pointer(labels, np.float64),
+        pointer(weights, np.float64),
+    )
+
+
+def hash_rows(chunk: ChunkStruct) -> NDArray[np.uint64]:
+    """Hash of the features and the label of each example."""
+    hashes = np.empty(chunk.n, np.uint64)
+    lib.pm_hash_rows(c.byref(chunk), pointer(hashes, np.uint64))
+    return hashes

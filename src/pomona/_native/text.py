@@ -1,0 +1,237 @@
+"""Text to rows."""
+
+from __future__ import annotations
+
+import ctypes as c
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pomona._buffers import BufferPool
+from pomona._native.ids import hash_name
+from pomona._native.library import BAD_INPUT, FULL, lib, pointer
+
+MAX_TEXT = 1 << 31
+MAX_NAMESPACES = 1 << 16
+
+
+class _Error(c.Structure):
+    _fields_ = [
+        ("line_start", c.c_int64),
+        ("line_number", c.c_int64),
+        ("column", c.c_int64),
+        ("message", c.c_char * 240),
+    ]
+
+
+class _TextOptions(c.Structure):
+    _fields_ = [
+        ("skip_bad", c.c_int32),
+        ("ngrams", c.c_int32),
+        ("skips", c.c_int32),
+        ("n_gram_namespaces", c.c_int32),
+        ("gram_namespaces", c.c_void_p),
+    ]
+
+
+class _TextRows(c.Structure):
+    _fields_ = [
+        *((name, c.c_int64) for name in ("max_rows", "max_features", "max_namespaces")),
+        *((name, c.c_int64) for name in ("n_feature_slots", "n_namespace_slots")),
+        *((name, c.c_void_p) for name in ("indptr", "labels", "weights", "offsets", "spans")),
+        *((name, c.c_void_p) for name in ("ids", "values", "fields", "starts", "grams")),
+        *((name, c.c_void_p) for name in ("namespace_hashes", "namespace_spans")),
+        *((name, c.c_void_p) for name in ("feature_slots", "namespace_slots")),
+        *((name, c.c_int64) for name in ("n_rows", "n_features", "n_namespaces", "n_lines", "n_bad")),
+        *((name, c.c_int32) for name in ("has_weights", "has_offsets", "has_tags", "has_label_lists")),
+        ("first_line", c.c_int64),
+        ("error", _Error),
+    ]
+
+
+lib.pm_text_bounds.argtypes = [c.c_char_p, c.c_int64, *[c.POINTER(c.c_int64)] * 3]
+lib.pm_text_bounds.restype = None
+for _parse in (lib.pm_parse_vw, lib.pm_parse_svmlight):
+    _parse.argtypes = [c.c_char_p, c.c_int64, c.POINTER(_TextOptions), c.POINTER(_TextRows)]
+
+
+@dataclass(frozen=True, slots=True)
+class TextError:
+    """Why a line is malformed; ``line`` and ``column`` count from 0 inside the text."""
+
+    line: int
+    column: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextRows:
+    """What a parser made of one text; offsets and spans point into the text."""
+
+    indptr: NDArray[np.int64]
+    ids: NDArray[np.uint64]
+    values: NDArray[np.float32]
+    labels: NDArray[np.float64]
+    weights: NDArray[np.float64] | None
+    offsets: NDArray[np.float64] | None
+    #: Start and size of the tag (VW) or of the label (svmlight), by row.
+    spans: NDArray[np.uint32]
+    has_tags: bool
+    has_label_lists: bool
+    #: VW: number of the namespace, start of the name, words of an n-gram; by feature.
+    fields: NDArray[np.uint16] | None
+    starts: NDArray[np.uint32] | None
+    grams: NDArray[np.uint16] | None
+    #: VW: start and size of the names of the namespaces.
+    namespaces: NDArray[np.uint32] | None
+    n_lines: int
+    #: Lines before the first row.
+    first_line: int
+    #: Malformed lines that were left out, and the first of them.
+    n_bad: int
+    error: TextError | None
+
+
+def _power_above(n: int) -> int:
+    return 1 << max(n, 1).bit_length()
+
+
+def gram_growth(ngrams: int, skips: int) -> int:
+    """Features that one word can give at most: itself, and the n-grams that begin with it."""
+    return sum(math.comb(n - 1 + skips, skips) if n > 1 else 1 for n in range(1, ngrams + 1))
+
+
+_text_buffers = BufferPool()
+
+
+def _text_arrays(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, grams: bool) -> dict[str, NDArray[Any]]:
+    """What a parser writes to; only the slots must be zero."""
+    wanted: dict[str, tuple[int, Any]] = {
+        "indptr": (n_rows + 1, np.int64),
+        "labels": (n_rows, np.float64),
+        "spans": (2 * n_rows, np.uint32),
+        "ids": (n_features, np.uint64),
+        "values": (n_features, np.float32),
+    }
+    slots = {"feature_slots": np.zeros(_power_above(n_features), np.uint32)}
+    if vw:
+        wanted |= {
+            "weights": (n_rows, np.float64),
+            "offsets": (n_rows, np.float64),
+            "fields": (n_features, np.uint16),
+            "starts": (n_features, np.uint32),
+            "namespace_hashes": (n_namespaces, np.uint64),
+            "namespace_spans": (2 * n_namespaces, np.uint32),
+        }
+        slots["namespace_slots"] = np.zeros(_power_above(n_namespaces), np.uint32)
+    if grams:
+        wanted["grams"] = (n_features, np.uint16)
+    return _text_buffers.arrays(wanted) | slots
+
+
+def parse_text(
+    text: bytes,
+    size: int,
+    form: Literal["vw", "svmlight"],
+    *,
+    skip_bad: bool = False,
+    ngrams: int = 1,
+    skips: int = 0,
+    gram_namespaces: Sequence[bytes] = (),
+) -> TextRows | TextError:
+    """Parse the whole lines ``text[:size]``. A malformed line gives a :class:`TextError`, unless it may be skipped."""
+    if not 0 < size <= min(len(text), MAX_TEXT) or text[size - 1] != 10:
+        raise ValueError(f"the text must end in a newline and have at most {MAX_TEXT} bytes")
+    if ngrams < 1 or skips < 0 or ngrams + skips > 16:
+        raise ValueError("n-grams must have at least one word, and at most 16 with those skipped")
+    lines, features, bars = c.c_int64(), c.c_int64(), c.c_int64()
+    lib.pm_text_bounds(text, size, c.byref(lines), c.byref(features), c.byref(bars))
+    n_rows, n_features = lines.value, features.value * gram_growth(ngrams, skips)
+    if n_features > MAX_TEXT:
+        return TextError(0, 0, "the lines here are too long for so many n-grams: ask for fewer of them")
+    vw = form == "vw"
+    n_namespaces = min(bars.value, MAX_NAMESPACES) if vw else 0
+    arrays = _text_arrays(n_rows, n_features, n_namespaces, vw=vw, grams=vw and ngrams > 1)
+    hashes = np.array([hash_name(name) for name in gram_namespaces], np.uint64)
+    options = _TextOptions(skip_bad, ngrams, skips, len(hashes), hashes.ctypes.data)
+    rows = _TextRows(
+        max_rows=n_rows,
+        max_features=n_features,
+        max_namespaces=n_namespaces,
+        n_feature_slots=len(arrays["feature_slots"]),
+        n_namespace_slots=len(arrays["namespace_slots"]) if vw else 0,
+        **{name: array.ctypes.data for name, array in arrays.items()},
+    )
+    parse = lib.pm_parse_vw if vw else lib.pm_parse_svmlight
+    status = parse(text, size, c.byref(options), c.byref(rows))
+    if status == FULL:
+        raise AssertionError("a bound on the size of parsed text does not hold")
+    return _text_error(rows) if status == BAD_INPUT else _text_rows(rows, arrays)
+
+
+def _text_error(rows: _TextRows) -> TextError:
+    error = rows.error
+    return TextError(error.line_number, error.column, error.message.decode("utf-8", "backslashreplace"))
+
+
+def _text_rows(rows: _TextRows, arrays: dict[str, NDArray[Any]]) -> TextRows:
+    n, nnz = rows.n_rows, rows.n_features
+
+    def part(name: str, size: int) -> NDArray[Any] | None:
+        return arrays[name][:size] if name in arrays else None
+
+    names = part("namespace_spans", 2 * rows.n_namespaces)
+    return TextRows(
+        indptr=arrays["indptr"][: n + 1],
+        ids=arrays["ids"][:nnz],
+        values=arrays["values"][:nnz],
+        labels=arrays["labels"][:n],
+        weights=part("weights", n) if rows.has_weights else None,
+        offsets=part("offsets", n) if rows.has_offsets else None,
+        spans=arrays["spans"][: 2 * n].reshape(n, 2),
+        has_tags=bool(rows.has_tags),
+        has_label_lists=bool(rows.has_label_lists),
+        fields=part("fields", nnz),
+        starts=part("starts", nnz),
+        grams=part("grams", nnz),
+        namespaces=None if names is None else names.reshape(-1, 2),
+        n_lines=rows.n_lines,
+        first_line=rows.first_line,
+        n_bad=rows.n_bad,
+        error=_text_error(rows) if rows.n_bad else None,
+    )
+
+
+lib.pm_vw_names.restype = c.c_int64
+lib.pm_vw_names.argtypes = [c.c_char_p, c.c_int64, *[c.c_void_p] * 5, c.c_int64, c.c_void_p, c.c_int64, c.c_void_p]
+
+
+def vw_names(text: bytes, rows: TextRows, positions: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Names of features, packed, and where each ends."""
+    assert rows.starts is not None and rows.fields is not None and rows.namespaces is not None
+    if len(positions) and not (0 <= positions.min() and positions.max() < len(rows.starts)):
+        raise ValueError("positions must be those of features of the text")
+    whole_lines = text.rfind(b"\n") + 1
+    packed = np.empty(32 * len(positions), np.uint8)
+    ends = np.empty(len(positions), np.int64)
+    while True:
+        size = lib.pm_vw_names(
+            text,
+            whole_lines,
+            pointer(rows.starts, np.uint32),
+            pointer(rows.fields, np.uint16),
+            pointer(rows.grams, np.uint16),
+            pointer(rows.namespaces, np.uint32),
+            pointer(positions, np.int64),
+            len(positions),
+            pointer(packed, np.uint8),
+            len(packed),
+            pointer(ends, np.int64),
+        )
+        if size <= len(packed):
+            return packed[:size].copy(), ends
+        packed = np.empty(size, np.uint8)
