@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__SSE2__)
+#if defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
 namespace pm {
+namespace PM_ISA {
 
 // Delimiters are blanks, '\n', ':' and one more that the format has.
 template <char kMark>
@@ -47,7 +50,20 @@ class Delimiters {
     bits_ = find(rest);
   }
 
-#if defined(__SSE2__)
+#if defined(__AVX2__)
+  static uint64_t find(const char* p) {
+    uint64_t bits = 0;
+    for (int i = 0; i < 2; ++i) {
+      const __m256i c = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 32 * i));
+      const auto equal = [c](char mark) { return _mm256_cmpeq_epi8(c, _mm256_set1_epi8(mark)); };
+      const __m256i found = _mm256_or_si256(
+          _mm256_or_si256(_mm256_or_si256(equal(' '), equal(':')), _mm256_or_si256(equal('\n'), equal(kMark))),
+          _mm256_or_si256(equal('\t'), equal('\r')));
+      bits |= static_cast<uint64_t>(static_cast<uint32_t>(_mm256_movemask_epi8(found))) << (32 * i);
+    }
+    return bits;
+  }
+#elif defined(__SSE2__)
   static uint64_t find(const char* p) {
     uint64_t bits = 0;
     for (int i = 0; i < 4; ++i) {
@@ -73,4 +89,5 @@ class Delimiters {
   uint64_t bits_ = 0;
 };
 
+}  // namespace PM_ISA
 }  // namespace pm

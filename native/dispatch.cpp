@@ -1,5 +1,5 @@
 // Calls the kernels compiled for the best instruction set this processor has.
-#include "online_kernel.h"
+#include "kernels.h"
 
 namespace {
 
@@ -35,4 +35,12 @@ int32_t pm_online_learn(pm_online* model, const pm_chunk* chunk, const int64_t* 
 int32_t pm_online_predict(const pm_online* model, const pm_chunk* chunk, void* scratch, int64_t scratch_bytes,
                           double* predictions) {
   return PM_DISPATCH(online_predict(*model, *chunk, scratch, scratch_bytes, predictions));
+}
+
+int32_t pm_parse_vw(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows) {
+  return PM_DISPATCH(parse_vw(text, size, options, rows));
+}
+
+int32_t pm_parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows) {
+  return PM_DISPATCH(parse_svmlight(text, size, options, rows));
 }

@@ -1,5 +1,5 @@
 // Entry points of the online learner for one instruction set.
-#include "online_kernel.h"
+#include "kernels.h"
 
 #include <limits>
 #include <vector>

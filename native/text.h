@@ -15,9 +15,11 @@ namespace pm {
 // 10^0 … 10^22 are exact in a double, the inverses are not.
 constexpr double kPowers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                               1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+constexpr float kFloatPowers[] = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f, 1e8f, 1e9f, 1e10f};
 constexpr double kInverses[] = {1e0,   1e-1,  1e-2,  1e-3,  1e-4,  1e-5,  1e-6,  1e-7,  1e-8, 1e-9,
                                 1e-10, 1e-11, 1e-12, 1e-13, 1e-14, 1e-15, 1e-16, 1e-17, 1e-18};
 constexpr double kSigns[] = {1.0, -1.0};
+constexpr float kFloatSigns[] = {1.0f, -1.0f};
 constexpr uint64_t kWholePowers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
 
 inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') <= 9; }
@@ -98,6 +100,11 @@ inline bool read_double(const char* p, const char* stop, const char* text_end, d
 inline bool read_float(const char* p, const char* stop, const char* text_end, float& value) {
   Decimal d;
   if (read_decimal(p, stop, text_end, d)) {
+    // Both numbers are exact as floats, so the quotient is rounded once.
+    if (d.mantissa < 1 << 24 && d.fraction <= 10) {
+      value = static_cast<float>(static_cast<int32_t>(d.mantissa)) / kFloatPowers[d.fraction] * kFloatSigns[d.negative];
+      return true;
+    }
     // This product is off by less than 4 units in its last place, which decides the float, unless it lies so near to
     // the middle between two floats: between them there are 2^29 doubles.
     const double v = static_cast<double>(d.mantissa) * kInverses[d.fraction] * kSigns[d.negative];

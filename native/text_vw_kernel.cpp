@@ -5,6 +5,7 @@
 #include "delimiters.h"
 #include "hash.h"
 #include "ngrams.h"
+#include "kernels.h"
 #include "text.h"
 
 namespace {
@@ -193,14 +194,20 @@ class VwParser {
 
   const pm_text_options& options_;
   pm_text_rows* const rows_;
-  pm::Delimiters<'|'> delimiters_;
+  pm::PM_ISA::Delimiters<'|'> delimiters_;
 };
 
 }  // namespace
 
-int32_t pm_parse_vw(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows) {
+namespace pm {
+namespace PM_ISA {
+
+int32_t parse_vw(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows) {
   const bool grams_fit = options->ngrams <= 1 || (rows->grams && options->ngrams + options->skips <= 16);
   const int64_t slots = rows->n_namespace_slots;
   if (!grams_fit || options->skips < 0 || slots <= rows->max_namespaces || (slots & (slots - 1))) return PM_FULL;
   return pm::parse_lines(text, size, options, rows, VwParser(*options, rows, text + size));
 }
+
+}  // namespace PM_ISA
+}  // namespace pm

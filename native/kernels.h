@@ -1,4 +1,4 @@
-// The kernels of the online learner as compiled for each instruction set (PM_ISA names one).
+// The kernels as compiled for each instruction set (PM_ISA names one).
 #pragma once
 #include "pomona.h"
 
@@ -8,6 +8,8 @@
   int64_t online_scratch_bytes(const pm_online& model, const pm_chunk& chunk);                                      \
   int32_t online_learn(pm_online& model, const pm_chunk& chunk, const int64_t* order, int64_t n_order, void* memory, \
                        int64_t memory_bytes, double* predictions, int64_t* done);                                   \
+  int32_t parse_vw(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);              \
+  int32_t parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);        \
   int32_t online_predict(const pm_online& model, const pm_chunk& chunk, void* memory, int64_t memory_bytes,         \
                          double* predictions);                                                                      \
   }                                                                                                                 \

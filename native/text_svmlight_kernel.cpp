@@ -3,6 +3,7 @@
 
 #include "delimiters.h"
 #include "hash.h"
+#include "kernels.h"
 #include "text.h"
 
 namespace {
@@ -125,11 +126,17 @@ class SvmlightParser {
   }
 
   pm_text_rows* const rows_;
-  pm::Delimiters<'#'> delimiters_;
+  pm::PM_ISA::Delimiters<'#'> delimiters_;
 };
 
 }  // namespace
 
-int32_t pm_parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows) {
+namespace pm {
+namespace PM_ISA {
+
+int32_t parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows) {
   return pm::parse_lines(text, size, options, rows, SvmlightParser(rows, text + size));
 }
+
+}  // namespace PM_ISA
+}  // namespace pm
