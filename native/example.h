@@ -22,6 +22,28 @@ struct Run {
   int64_t count;
   Real a;
   bool rising;  // whether keys rise, so that count - 1 between the ends means that the slots are neighbours
+  uint64_t next_base = 0;  // of the run after this one, whose slots may be asked for ahead
+};
+
+// Hands runs on one behind, so that each knows the base of the next.
+template <class Real, class Visit>
+class OneBehind {
+ public:
+  explicit OneBehind(Visit& visit) : visit_(visit) {}
+  void operator()(const Run<Real>& run) {
+    if (run.count == 0) return;
+    held_.next_base = run.base;
+    if (held_.count) visit_(held_);
+    held_ = run;
+  }
+  void finish() {
+    held_.next_base = held_.base;
+    if (held_.count) visit_(held_);
+  }
+
+ private:
+  Visit& visit_;
+  Run<Real> held_{};
 };
 
 inline uint64_t pairs_below(uint64_t row) { return row * (row + 1) / 2; }                     // C(row + 1, 2)
@@ -189,29 +211,33 @@ class Example {
   // Factors are taken with falling rank: i of the first field, j <= i of the second, k <= j of the third. The list of
   // products holds every order of its fields, so each set of features comes up exactly once.
   template <class Visit>
-  void pair_runs(const int32_t* fields, Visit&& visit) const {
+  void pair_runs(const int32_t* fields, Visit& visit) const {
     const bool hashed = model_.regions[1].hashed;
     const Last last = gather_last(fields[1], hashed);
+    OneBehind<Real, Visit> runs(visit);
     for (int64_t i = 0; i < n_; ++i) {
       if (!in(fields[0], i)) continue;
       const int64_t count = partners(last, fields[1], i);
-      if (count) visit(Run<Real>{2, hashed ? key_[i] : pairs_below(row_[i]), last.keys, last.x, count, x_[i], !hashed});
+      runs(Run<Real>{2, hashed ? key_[i] : pairs_below(row_[i]), last.keys, last.x, count, x_[i], !hashed});
     }
+    runs.finish();
   }
 
   template <class Visit>
-  void triple_runs(const int32_t* fields, Visit&& visit) const {
+  void triple_runs(const int32_t* fields, Visit& visit) const {
     const bool hashed = model_.regions[2].hashed;
     const Last last = gather_last(fields[2], hashed);
+    OneBehind<Real, Visit> runs(visit);
     for (int64_t i = 0; i < n_; ++i) {
       if (!in(fields[0], i)) continue;
       for (int64_t j = 0; j < i + (model_.squares ? 1 : 0); ++j) {
         if (!in(fields[1], j)) continue;
         const int64_t count = partners(last, fields[2], j);
         const uint64_t base = hashed ? uint64_t{key_[i]} + key_[j] : triples_below(row_[i]) + pairs_below(row_[j]);
-        if (count) visit(Run<Real>{3, base, last.keys, last.x, count, x_[i] * x_[j], !hashed});
+        runs(Run<Real>{3, base, last.keys, last.x, count, x_[i] * x_[j], !hashed});
       }
     }
+    runs.finish();
   }
 
   const pm_online& model_;

@@ -45,9 +45,11 @@ class Multi {
       const pm_region& r = m_.regions[run.degree - 1];
       const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
       Real* const slots = static_cast<Real*>(r.slots);
-      if (r.n_slots * static_cast<uint64_t>(m_.stride) * sizeof(Real) > kCached)
+      const bool ahead = r.n_slots * static_cast<uint64_t>(m_.stride) * sizeof(Real) > kCached;
+      const uint64_t next = run.degree > 1 ? run.next_base : run.base;
+      if (ahead)
         for (int64_t j = 0; j < run.count; ++j)
-          __builtin_prefetch(slots + ((run.base + run.keys[j]) & mask) * static_cast<uint64_t>(m_.stride), 1);
+          __builtin_prefetch(slots + ((next + run.keys[j]) & mask) * static_cast<uint64_t>(m_.stride), 1);
       for (int64_t j = 0; j < run.count; ++j) {
         const uint64_t at = (run.base + run.keys[j]) & mask;
         add(slots + at * static_cast<uint64_t>(m_.stride), r.touched ? r.touched + at : nullptr, run.a * run.x[j],

@@ -3,6 +3,7 @@
 //   G += h (dloss/dp)^2 x^2,   w += u m x / sqrt(G),   m = sqrt(T / S),   S = sum of h |x|^2,   T = sum of h.
 #pragma once
 #include <cmath>
+#include <type_traits>
 
 #include "example.h"
 #include "lanes.h"
@@ -218,46 +219,60 @@ class Single {
   void gather(const Run<Real>& run) {
     S* const slots = region(run);
     const pm_region& r = m_.regions[run.degree - 1];
-    if (run.degree > 1 && r.n_slots * sizeof(S) > kCached && !contiguous(run))
-      for (int64_t j = 0; j < run.count; ++j) __builtin_prefetch(slots + place(run, j), 1);
+    const bool ahead = run.degree > 1 && r.n_slots * sizeof(S) > kCached;
     if (r.hashed) {
-      const uint64_t mask = r.n_slots - 1, base = run.base;
+      const uint64_t mask = r.n_slots - 1, base = run.base, next = run.next_base;
       const uint32_t* const keys = run.keys;
-      gather_at<learning>(run, slots, [=](int64_t j) { return (base + keys[j]) & mask; });
+      const auto at = [=](int64_t j) { return (base + keys[j]) & mask; };
+      if (ahead) {
+        const auto later = [=](int64_t j) { return (next + keys[j]) & mask; };
+        gather_at<learning>(run, slots, at, later);
+      } else {
+        gather_at<learning>(run, slots, at, None{});
+      }
     } else if (contiguous(run)) {
-      gather_at<learning>(run, slots + run.base + run.keys[0], [](int64_t j) { return static_cast<uint64_t>(j); });
+      const auto at = [](int64_t j) { return static_cast<uint64_t>(j); };
+      gather_at<learning>(run, slots + run.base + run.keys[0], at, None{});
     } else {
-      const uint64_t base = run.base;
+      const uint64_t base = run.base, next = run.next_base;
       const uint32_t* const keys = run.keys;
-      gather_at<learning>(run, slots, [=](int64_t j) { return base + keys[j]; });
+      const auto at = [=](int64_t j) { return base + keys[j]; };
+      const auto later = [=](int64_t j) { return next + keys[j]; };
+      ahead ? gather_at<learning>(run, slots, at, later) : gather_at<learning>(run, slots, at, None{});
     }
   }
 
-  template <bool learning, class Place>
-  inline __attribute__((always_inline)) void gather_at(const Run<Real>& run, S* slots, Place place) {
+  struct None {};  // nothing to ask for ahead
+
+  // `later` says where the slots of the next run are.
+  template <bool learning, class Place, class Later>
+  inline __attribute__((always_inline)) void gather_at(const Run<Real>& run, S* slots, Place place, Later later) {
     int64_t j = 0;
     if constexpr (sizeof(Real) == 4) {
       const int64_t full = run.count / 4 * 4;
       if (run.degree == 1 && upcoming_.next < upcoming_.stop) {
         for (; j < full && upcoming_.next < upcoming_.stop; j += 4) {
           prefetch_some(4);
-          four<learning>(run, slots, place, j, j + 4);
+          four<learning>(run, slots, place, later, j, j + 4);
         }
       }
-      four<learning>(run, slots, place, j, full);
+      four<learning>(run, slots, place, later, j, full);
       j = full;
     }
     for (; j < run.count; ++j) gather_one(slots[place(j)], nullptr, run.a * run.x[j], learning);
   }
 
   // Features from … to of a run, four at a time.
-  template <bool learning, class Place>
-  inline __attribute__((always_inline)) void four(const Run<Real>& run, S* slots, Place place, int64_t from, int64_t to) {
+  template <bool learning, class Place, class Later>
+  inline __attribute__((always_inline)) void four(const Run<Real>& run, S* slots, Place place, Later later, int64_t from,
+                                                  int64_t to) {
     const Four a = {run.a, run.a, run.a, run.a};
     const bool normalized = m_.normalized;
     const float* const values = run.x;
     float *const w = w_ + n_ - from, *const G = G_ + n_ - from, *const scaled_x = x_ + n_ - from;
     for (int64_t j = from; j < to; j += 4) {
+      if constexpr (!std::is_same_v<Later, None>)
+        for (int64_t k = j; k < j + 4; ++k) __builtin_prefetch(slots + later(k), 1);
       const Four r0 = load_quad(&slots[place(j)].w), r1 = load_quad(&slots[place(j + 1)].w);
       const Four r2 = load_quad(&slots[place(j + 2)].w), r3 = load_quad(&slots[place(j + 3)].w);
       const Four t0 = PM_SHUFFLE(r0, r1, 0, 4, 1, 5), t1 = PM_SHUFFLE(r2, r3, 0, 4, 1, 5);

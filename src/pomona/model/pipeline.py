@@ -142,11 +142,10 @@ class Model:
     def table(self) -> dict[str, Any]:
         """How full the weight tables are."""
         tables = self.learner.tables
-        used = sum(int(np.count_nonzero(slots.any(axis=1))) for slots in tables.slots)
         return {
             "hashed": any(tables.hashed),
             "slots": sum(len(slots) for slots in tables.slots),
-            "used": used,
+            "used": tables.used,
             "bytes": tables.nbytes,
         }
 

@@ -62,18 +62,24 @@ class Tables:
         return self.parameters.stride * np.dtype(self.parameters.real).itemsize + 8 * self.parameters.regularized
 
     @property
-    def share(self) -> int:
-        """Bytes that each table may take."""
-        return self.parameters.memory // self.degree
+    def row_limit(self) -> int:
+        """Rows that the table of single features may have: half of the memory, with 32 bytes a row for finding them."""
+        return min(self.parameters.memory // 2 // (self.slot_bytes + 32), _native.NO_ROW - 1)
 
     @property
-    def row_limit(self) -> int:
-        """Rows that the table of single features may have, with 32 bytes a row for finding them."""
-        return min(self.share // (self.slot_bytes + 32), _native.NO_ROW - 1)
+    def product_limit(self) -> int:
+        """Slots that a table of products may have: an eighth of the memory, since access slows down with size."""
+        return self.parameters.memory // 8 // self.slot_bytes
 
     @property
     def nbytes(self) -> int:
         return sum(a.nbytes for a in (*self.slots, *self.touched, self.intercept))
+
+    @property
+    def used(self) -> int:
+        """Slots that have learnt something."""
+        sums = 1 if self.parameters.n_outputs == 1 else 4 + self.parameters.padded_outputs
+        return sum(int(np.count_nonzero(slots[:, sums])) for slots in self.slots)
 
     def describe(self, model: _native.OnlineStruct) -> None:
         """Point the kernel's struct at the tables."""
@@ -97,7 +103,7 @@ class Tables:
             needed = slots_needed(i + 1, n_rows)
             if needed <= len(self.slots[i]):
                 continue
-            most = self.share // self.slot_bytes
+            most = self.product_limit if i else self.row_limit
             if i and needed > most:
                 self._to_hashed(model, i, most)
             else:
