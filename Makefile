@@ -67,7 +67,7 @@ imports: $(VENV)/.lint
 # README runs from outside the tree, as its readers do.
 doctest: $(VENV)/.test
 	$(BIN)/python -m pytest --doctest-modules src/pomona -p no:cacheprovider
-	cd $(VENV) && bin/python -m doctest -o ELLIPSIS -o NORMALIZE_WHITESPACE ../README.md
+	cd $(VENV) && bin/python -m doctest -o ELLIPSIS -o NORMALIZE_WHITESPACE ../README.md ../docs/guide.md
 
 check: lint types imports doctest
 
