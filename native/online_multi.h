@@ -12,7 +12,7 @@ namespace PM_ISA {
 
 // Share of the summed squares that counts. It only sets the unit of the learning rate: with this value 0.5 is a good
 // default for softmax too.
-constexpr double kSharedEvidence = 1.0 / 32;
+constexpr double kSharedEvidence = 1.0 / 8;
 
 template <class Real>
 class Multi {

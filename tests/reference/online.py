@@ -181,7 +181,7 @@ class OnlineTwin:
         eta = o.learning_rate
         if not o.adaptive:
             eta = eta / (o.l2 * (self.t + 1)) if o.l2 > 0 else eta / math.sqrt(self.t)
-        shared = sum(d * d for d in slopes) / 32 if o.loss == "softmax" else None
+        shared = sum(d * d for d in slopes) / 8 if o.loss == "softmax" else None
         for k, d in enumerate(slopes):
             square = h * (d * d if shared is None else shared)
             if not square > 0:
