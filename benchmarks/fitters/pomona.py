@@ -52,7 +52,9 @@ class Fitter:
         with clock.running():
             model = train(training, learn=learn)
         answers = _answers(model, test, task) if predict else None
-        return Fit(float(model.summary["loss"]), answers, clock.seconds)
+        # The peer's figure for several classes is the share of wrong answers: rates are chosen by the same for both.
+        figure = model.summary["error" if task == "multiclass" else "loss"]
+        return Fit(float(figure), answers, clock.seconds)
 
 
 def _encoded(parts: Parts, encode: dict[str, Any], interactions: str) -> tuple[InMemory, InMemory]:

@@ -229,9 +229,10 @@ def _unknown_fields(model: Model) -> list[str]:
 def _closing_lines(model: Model, output: str | None) -> list[str]:
     summary = model.summary
     held_out = "" if summary["held_out"] is None else f", {loss_words(summary['held_out'])} held out"
+    error = "" if summary["error"] is None else f" and error {100 * summary['error']:.2f} %"
     rate = count_words(summary["examples"] / summary["seconds"])
     lines = [
-        f"{summary['loss_name']} loss {loss_words(summary['loss'])} progressive{held_out};"
+        f"{summary['loss_name']} loss {loss_words(summary['loss'])}{error} progressive{held_out};"
         f" {summary['weights']:,} weights; {time_words(summary['seconds'])}, {rate} examples/s"
     ]
     if output is None:

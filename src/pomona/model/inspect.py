@@ -104,7 +104,8 @@ def _training_words(training: dict[str, Any]) -> str:
 
 
 def _loss_words(training: dict[str, Any]) -> str:
-    words = f"{training['loss_name']}: {loss_words(training['loss'])} progressive"
+    error = "" if training.get("error") is None else f" and error {100 * training['error']:.2f} %"
+    words = f"{training['loss_name']}: {loss_words(training['loss'])}{error}, progressive"
     if training.get("held_out") is not None:
         words += f", {loss_words(training['held_out'])} held out"
     return words
