@@ -37,6 +37,10 @@ int32_t pm_online_predict(const pm_online* model, const pm_chunk* chunk, void* s
   return PM_DISPATCH(online_predict(*model, *chunk, scratch, scratch_bytes, predictions));
 }
 
+void pm_text_bounds(const char* text, int64_t size, int64_t* lines, int64_t* features, int64_t* bars) {
+  PM_DISPATCH(text_bounds(text, size, lines, features, bars));
+}
+
 int32_t pm_parse_vw(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows) {
   return PM_DISPATCH(parse_vw(text, size, options, rows));
 }

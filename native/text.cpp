@@ -167,19 +167,3 @@ bool merge_duplicates(pm_text_rows* rows, int64_t row_start) {
 }
 
 }  // namespace pm
-
-void pm_text_bounds(const char* text, int64_t size, int64_t* lines, int64_t* features, int64_t* bars) {
-  *lines = *features = *bars = 0;
-  for (int64_t i = 0; i < size;) {
-    const int64_t stop = std::min<int64_t>(size, i + 128);  // short enough for counters of 8 bits: a vector loop
-    uint8_t newlines = 0, blanks = 0, pipes = 0;
-    for (; i < stop; ++i) {
-      newlines = static_cast<uint8_t>(newlines + (text[i] == '\n'));
-      blanks = static_cast<uint8_t>(blanks + (static_cast<unsigned char>(text[i]) <= ' '));
-      pipes = static_cast<uint8_t>(pipes + (text[i] == '|'));
-    }
-    *lines += newlines;
-    *features += blanks;
-    *bars += pipes;
-  }
-}

@@ -96,6 +96,34 @@ inline bool read_double(const char* p, const char* stop, const char* text_end, d
   return true;
 }
 
+// The most common form: [-]d.ddd… with up to 6 digits after the point, of which the last 8 bytes before `stop` hold
+// all. Both numbers are exact as floats, so their quotient is rounded once; and it is always finite.
+inline bool read_short_float(const char* p, const char* stop, const char* text, float& value) {
+  const bool negative = *p == '-';
+  p += negative;
+  const int64_t digits = stop - p - 2;  // after the point
+  if (p[1] != '.' || static_cast<uint64_t>(digits - 1) > 5 || stop - text < 8) return false;
+  uint64_t word;
+  std::memcpy(&word, stop - 8, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  word = __builtin_bswap64(word);
+#endif
+  // The point becomes a 0, so that the digit before it stands in its place of a number of `digits` + 2 digits.
+  const uint64_t whole = static_cast<uint64_t>(static_cast<unsigned char>(*p)) - '0';
+  const int shift = static_cast<int>(8 * (8 - digits));
+  const uint64_t fraction = (word >> shift) << shift;
+  const uint64_t zeros = (0x3030303030303030ull >> shift) << shift;
+  const uint64_t d = fraction - zeros;
+  const uint64_t bad = ((fraction + ((0x4646464646464646ull >> shift) << shift)) | d | fraction) & 0x8080808080808080ull;
+  if (bad || whole > 9) return false;
+  uint64_t v = (d * 10) + (d >> 8);
+  v = (((v & 0x000000ff000000ffull) * 0x000f424000000064ull) +
+       (((v >> 16) & 0x000000ff000000ffull) * 0x0000271000000001ull)) >> 32;
+  const uint32_t mantissa = static_cast<uint32_t>(v) + static_cast<uint32_t>(whole) * static_cast<uint32_t>(kWholePowers[digits]);
+  value = static_cast<float>(static_cast<int32_t>(mantissa)) / kFloatPowers[digits] * kFloatSigns[negative];
+  return true;
+}
+
 // The number as a double, rounded to a float. Infinity where it is too large.
 inline bool read_float(const char* p, const char* stop, const char* text_end, float& value) {
   Decimal d;

@@ -108,14 +108,16 @@ class SvmlightParser {
         if (n == rows_->max_features) return PM_FULL;
         q = delimiters_.next();
         float value;
-        if (!pm::read_float(stop + 1, q, line.end, value) || *q == ':' || !std::isfinite(value))
+        if (*q == ':' || (!pm::read_short_float(stop + 1, q, line.text, value) &&
+                          (!pm::read_float(stop + 1, q, line.end, value) || !std::isfinite(value))))
           return fail_number(rows_, line, stop + 1, "after %s", start, stop + 1);
         rises &= !any || index > last;
         any = true;
         last = index;
         ids[n] = pm::mix(index);
         values[n] = value;
-        n += value != 0.0f;
+        ++n;
+        if (__builtin_expect(value == 0.0f, 0)) --n;  // a branch, so that the next feature need not wait for this value
       }
       if (*q == '\n' || *q == '#') break;
     }

@@ -121,6 +121,7 @@ class VwParser {
     uint32_t* const starts = rows_->starts;
     int64_t n = rows_->n_features;
     const float plain = static_cast<float>(weight);
+    const bool weighted = weight != 1.0;
     const char* q = p;  // a delimiter, always
     while (*q != '\n' && *q != '|') {
       const char* const name = q + 1;
@@ -133,13 +134,16 @@ class VwParser {
         const char* const at = q + 1;
         if (q == name) return fail(rows_, line, name, "expected a name before the ':'");
         q = delimiters_.next();
-        const bool read = pm::read_float(at, q, line.end, value);
-        if (weight != 1.0) value = static_cast<float>(static_cast<double>(value) * weight);
-        if (!read || *q == ':' || !std::isfinite(value)) return fail_number(rows_, line, at, "after %s", name, at);
+        if (weighted || *q == ':' || !pm::read_short_float(at, q, line.text, value)) {
+          const bool read = pm::read_float(at, q, line.end, value);
+          if (weighted) value = static_cast<float>(static_cast<double>(value) * weight);
+          if (!read || *q == ':' || !std::isfinite(value)) return fail_number(rows_, line, at, "after %s", name, at);
+        }
       }
       values[n] = value;
       starts[n] = static_cast<uint32_t>(name - line.text);
-      n += value != 0.0f;
+      ++n;
+      if (__builtin_expect(value == 0.0f, 0)) --n;  // a branch, so that the next feature need not wait for this value
     }
     if (rows_->grams) std::fill(rows_->grams + rows_->n_features, rows_->grams + n, uint16_t{0});
     rows_->n_features = n;

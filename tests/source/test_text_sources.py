@@ -222,10 +222,10 @@ def test_first_lines_of_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_long_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.vw"
-    path.write_bytes(b"1 |a " + b" ".join(b"w%d" % i for i in range(800_000)) + b"\n2 |a x\n")
+    path.write_bytes(b"1 |a " + b" ".join(b"w%d" % i for i in range(1_600_000)) + b"\n2 |a x\n")
     assert path.stat().st_size > 2 * blocks.BLOCK_BYTES
     rows = rows_of(text_source(path))
-    assert [len(row.features) for row in rows] == [800_000, 1]
+    assert [len(row.features) for row in rows] == [1_600_000, 1]
     monkeypatch.setattr(blocks, "MAX_LINE", 1 << 21)
     with pytest.raises(DataFormatError) as caught:
         rows_of(text_source(path))

@@ -17,7 +17,7 @@ from pomona.options import ReadOptions
 from pomona.source.files import InputFile, Stream, empty_file
 
 #: Bytes of text parsed at once: large enough to hide the cost of a call, small enough for the caches.
-BLOCK_BYTES = 1 << 21
+BLOCK_BYTES = 1 << 22
 #: The longest line that is read.
 MAX_LINE = 1 << 30
 #: Blocks a thread may be ahead of the reader of the chunks.
