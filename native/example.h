@@ -1,7 +1,8 @@
 // One example made ready for a kernel, and the runs of features that its expansion consists of.
 //
 // A run is a stretch of features whose slots are base + keys[j] and whose values are a * x[j]. The linear part is one
-// run; each product x_i * (x_j, j <= i) is one run; so is each x_i * x_j * (x_k, k <= j). Nothing is ever stored.
+// run; each product x_i * (x_j, j <= i) is one run; so is each x_i * x_j * (x_k, k <= j). All products of an example in
+// which no row is missing are one run: in the combinatorial number system they are neighbours.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -17,12 +18,17 @@ template <class Real>
 struct Run {
   int degree;
   uint64_t base;
-  const uint32_t* keys;
+  const uint32_t* keys;  // null: 0, 1, 2 …
   const Real* x;
   int64_t count;
   Real a;
   bool rising;  // whether keys rise, so that count - 1 between the ends means that the slots are neighbours
   uint64_t next_base = 0;  // of the run after this one, whose slots may be asked for ahead
+
+  uint64_t key(int64_t j) const { return base + (keys ? keys[j] : static_cast<uint64_t>(j)); }
+  bool neighbours() const {
+    return !keys || (rising && count && keys[count - 1] - keys[0] == static_cast<uint64_t>(count) - 1);
+  }
 };
 
 // Hands runs on one behind, so that each knows the base of the next.
@@ -68,16 +74,17 @@ inline void each_hashed_key(const pm_chunk& c, int64_t first, int64_t n, Visit&&
 template <class Real>
 class Example {
  public:
-  // Bytes for examples of at most n features.
-  static int64_t bytes(int64_t n) {
-    return 9 * 64 + (n + 1) * static_cast<int64_t>(5 * sizeof(uint32_t) + sizeof(uint16_t) + 2 * sizeof(Real) + 8);
+  // Bytes for examples of at most n features, which the expansion makes `expanded`.
+  static int64_t bytes(int64_t n, int64_t expanded) {
+    return 10 * 64 + (n + 1) * static_cast<int64_t>(5 * sizeof(uint32_t) + sizeof(uint16_t) + 2 * sizeof(Real) + 8) +
+           (expanded + 1) * static_cast<int64_t>(sizeof(Real));
   }
 
-  Example(const pm_online& model, char* memory, int64_t n)
+  Example(const pm_online& model, char* memory, int64_t n, int64_t expanded)
       : model_(model), row_(take<uint32_t>(memory, n)), key_(take<uint32_t>(memory, n)),
         last_row_(take<uint32_t>(memory, n)), last_key_(take<uint32_t>(memory, n)), below_(take<uint32_t>(memory, n)),
         field_(take<uint16_t>(memory, n)), x_(take<Real>(memory, n)), last_x_(take<Real>(memory, n)),
-        sort_(take<uint64_t>(memory, n)) {
+        sort_(take<uint64_t>(memory, n)), product_x_(take<Real>(memory, expanded)) {
     for (int64_t p = 0; p < 3 * model.n_products; ++p) by_field_ |= model.products[p] >= 0;
   }
 
@@ -131,7 +138,11 @@ class Example {
     visit(linear_);
     for (int64_t p = 0; p < model_.n_products; ++p) {
       const int32_t* const fields = model_.products + 3 * p;
-      fields[2] == PM_NO_FIELD ? pair_runs(fields, visit) : triple_runs(fields, visit);
+      const int degree = fields[2] == PM_NO_FIELD ? 2 : 3;
+      if (complete() && !model_.regions[degree - 1].hashed && fields[0] == PM_ALL_FIELDS)
+        visit(all_products(degree));
+      else
+        degree == 2 ? pair_runs(fields, visit) : triple_runs(fields, visit);
     }
   }
 
@@ -181,6 +192,28 @@ class Example {
     if (any_hashed)
       for (int64_t i = 0; i < n_; ++i) key_[i] = static_cast<uint32_t>(mix(row_[i]));
     return true;
+  }
+
+  // Whether the rows are 0, 1 … n - 1, so that the slots of all products are neighbours.
+  bool complete() const { return sorted_ && n_ && row_[n_ - 1] == n_ - 1 && model_.squares; }
+
+  // All products as one run. Their values follow the order of slots: x_i x_j for j <= i, and so on for three.
+  Run<Real> all_products(int degree) const {
+    Real* const start = product_x_ + (degree == 3 ? n_ * (n_ + 1) / 2 : 0);
+    Real* out = start;
+    for (int64_t i = 0; i < n_; ++i) {
+      if (degree == 2) {
+        for (int64_t j = 0; j <= i; ++j) out[j] = x_[i] * x_[j];
+        out += i + 1;
+        continue;
+      }
+      for (int64_t j = 0; j <= i; ++j) {
+        const Real a = x_[i] * x_[j];
+        for (int64_t k = 0; k <= j; ++k) out[k] = a * x_[k];
+        out += j + 1;
+      }
+    }
+    return Run<Real>{degree, 0, nullptr, start, out - start, Real(1), true};
   }
 
   bool in(int32_t field, int64_t i) const { return field == PM_ALL_FIELDS || field == field_[i]; }
@@ -248,6 +281,7 @@ class Example {
   uint16_t* field_;
   Real *x_, *last_x_;
   uint64_t* sort_;
+  Real* product_x_;
 };
 
 }  // namespace PM_ISA

@@ -18,22 +18,25 @@ struct Sizes {
 // Features of the largest example, before and after expansion.
 Sizes largest(const pm_online& model, const pm_chunk& c) {
   Sizes sizes;
-  bool by_field = false;
-  for (int64_t p = 0; p < 3 * model.n_products; ++p) by_field |= model.products[p] >= 0;
   for (int64_t e = 0; e < c.n; ++e) sizes.features = std::max(sizes.features, c.indptr[e + 1] - c.indptr[e]);
-  if (by_field) {
-    std::vector<char> memory(static_cast<size_t>(Example<float>::bytes(sizes.features)));
-    Example<float> example(model, memory.data(), sizes.features);
-    for (int64_t e = 0; e < c.n; ++e) {
-      example.load(c, e, false);
-      sizes.expanded = std::max(sizes.expanded, example.expanded_size());
-    }
-    return sizes;
-  }
   const int64_t n = sizes.features;
   sizes.expanded = n;
-  for (int64_t p = 0; p < model.n_products; ++p)
-    sizes.expanded += model.products[3 * p + 2] == PM_NO_FIELD ? n * (n + 1) / 2 : n * (n + 1) / 2 * (n + 2) / 3;
+  bool by_field = false;
+  for (int64_t p = 0; p < model.n_products; ++p) {
+    const int32_t* const fields = model.products + 3 * p;
+    if (fields[0] == PM_ALL_FIELDS)
+      sizes.expanded += fields[2] == PM_NO_FIELD ? n * (n + 1) / 2 : n * (n + 1) / 2 * (n + 2) / 3;
+    else
+      by_field = true;
+  }
+  if (!by_field) return sizes;
+  // Products of chosen fields are far fewer than all: they are counted.
+  std::vector<char> memory(static_cast<size_t>(Example<float>::bytes(n, sizes.expanded)));
+  Example<float> example(model, memory.data(), n, sizes.expanded);
+  for (int64_t e = 0; e < c.n; ++e) {
+    example.load(c, e, false);
+    sizes.expanded = std::max(sizes.expanded, example.expanded_size());
+  }
   return sizes;
 }
 

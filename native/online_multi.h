@@ -20,8 +20,8 @@ class Multi {
   using V = Vec4<Real>;
 
   Multi(pm_online& model, char* memory, int64_t max_features, int64_t max_expanded)
-      : m_(model), example_(model, memory, max_features), K_(model.n_outputs), padded_(padded(K_)) {
-    char* const start = memory + (Example<Real>::bytes(max_features) + 63) / 64 * 64;
+      : m_(model), example_(model, memory, max_features, max_expanded), K_(model.n_outputs), padded_(padded(K_)) {
+    char* const start = memory + (Example<Real>::bytes(max_features, max_expanded) + 63) / 64 * 64;
     slot_ = reinterpret_cast<Real**>(start);
     x_ = reinterpret_cast<Real*>(slot_ + (max_expanded + 8) / 8 * 8);
     score_ = x_ + (max_expanded + 16) / 16 * 16;
@@ -30,7 +30,7 @@ class Multi {
   }
   static int64_t padded(int64_t K) { return (K + 3) / 4 * 4; }
   static int64_t bytes(int64_t max_features, int64_t max_expanded, int64_t K) {
-    return Example<Real>::bytes(max_features) + 256 + (max_expanded + 16) * static_cast<int64_t>(8 + sizeof(Real)) +
+    return Example<Real>::bytes(max_features, max_expanded) + 256 + (max_expanded + 16) * static_cast<int64_t>(8 + sizeof(Real)) +
            (max_expanded + 5) * padded(K) * static_cast<int64_t>(sizeof(Real));
   }
 
@@ -49,9 +49,9 @@ class Multi {
       const uint64_t next = run.degree > 1 ? run.next_base : run.base;
       if (ahead)
         for (int64_t j = 0; j < run.count; ++j)
-          __builtin_prefetch(slots + ((next + run.keys[j]) & mask) * static_cast<uint64_t>(m_.stride), 1);
+          __builtin_prefetch(slots + ((run.key(j) - run.base + next) & mask) * static_cast<uint64_t>(m_.stride), 1);
       for (int64_t j = 0; j < run.count; ++j) {
-        const uint64_t at = (run.base + run.keys[j]) & mask;
+        const uint64_t at = run.key(j) & mask;
         add(slots + at * static_cast<uint64_t>(m_.stride), r.touched ? r.touched + at : nullptr, run.a * run.x[j],
             learning);
       }

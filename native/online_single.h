@@ -78,8 +78,8 @@ class Single {
   using S = Slot<Real>;
 
   Single(pm_online& model, char* memory, int64_t max_features, int64_t max_expanded)
-      : m_(model), example_(model, memory, max_features), limit_(max_expanded + 1) {
-    Real* const start = reinterpret_cast<Real*>(memory + (Example<Real>::bytes(max_features) + 63) / 64 * 64);
+      : m_(model), example_(model, memory, max_features, max_expanded), limit_(max_expanded + 1) {
+    Real* const start = reinterpret_cast<Real*>(memory + (Example<Real>::bytes(max_features, max_expanded) + 63) / 64 * 64);
     const int64_t step = (limit_ + 2 * kLanes) / 16 * 16 + 16;
     w_ = start;
     G_ = start + step;
@@ -87,7 +87,7 @@ class Single {
     regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
   }
   static int64_t bytes(int64_t max_features, int64_t max_expanded) {
-    return Example<Real>::bytes(max_features) + 128 + 3 * (max_expanded + 1 + 3 * 16) * static_cast<int64_t>(sizeof(Real));
+    return Example<Real>::bytes(max_features, max_expanded) + 128 + 3 * (max_expanded + 1 + 3 * 16) * static_cast<int64_t>(sizeof(Real));
   }
 
   Example<Real>& example() { return example_; }
@@ -163,7 +163,7 @@ class Single {
   S* region(const Run<Real>& run) const { return static_cast<S*>(m_.regions[run.degree - 1].slots); }
   uint64_t place(const Run<Real>& run, int64_t j) const {
     const pm_region& r = m_.regions[run.degree - 1];
-    const uint64_t key = run.base + run.keys[j];
+    const uint64_t key = run.key(j);
     return r.hashed ? key & (r.n_slots - 1) : key;
   }
   inline __attribute__((always_inline)) void prefetch_some(int64_t count) {
@@ -180,10 +180,6 @@ class Single {
         __builtin_prefetch(slots + (r.hashed ? static_cast<uint32_t>(mix(rows[k])) & mask : rows[k]), 1);
     }
     upcoming_.next += count;
-  }
-
-  static bool contiguous(const Run<Real>& run) {
-    return run.rising && run.count && run.keys[run.count - 1] - run.keys[0] == static_cast<uint64_t>(run.count) - 1;
   }
 
   void gather_one(S& slot, double* touched, Real x, bool learning) {
@@ -230,9 +226,9 @@ class Single {
       } else {
         gather_at<learning>(run, slots, at, None{});
       }
-    } else if (contiguous(run)) {
+    } else if (run.neighbours()) {
       const auto at = [](int64_t j) { return static_cast<uint64_t>(j); };
-      gather_at<learning>(run, slots + run.base + run.keys[0], at, None{});
+      gather_at<learning>(run, slots + run.key(0), at, None{});
     } else {
       const uint64_t base = run.base, next = run.next_base;
       const uint32_t* const keys = run.keys;
@@ -338,8 +334,8 @@ class Single {
       } else if (r.hashed) {
         const uint64_t mask = r.n_slots - 1;
         scatter_at(run, slots, [&](int64_t j) { return (run.base + run.keys[j]) & mask; });
-      } else if (contiguous(run)) {
-        scatter_at(run, slots + run.base + run.keys[0], [](int64_t j) { return static_cast<uint64_t>(j); });
+      } else if (run.neighbours()) {
+        scatter_at(run, slots + run.key(0), [](int64_t j) { return static_cast<uint64_t>(j); });
       } else {
         scatter_at(run, slots, [&](int64_t j) { return run.base + run.keys[j]; });
       }

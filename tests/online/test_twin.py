@@ -22,7 +22,7 @@ UPDATES = {
     "ftrl": {"ftrl": True, "adaptive": False, "normalized": False, "invariant": False, "learning_rate": 0.05},
 }
 LOSSES = {"squared": "value", "logistic": "sign", "hinge": "sign", "quantile": "value", "poisson": "count"}
-EXPANSIONS = [("linear",), ("quadratic",), ("cubic",), ("a*b", "b*b*c")]
+EXPANSIONS = [("linear",), ("quadratic",), ("cubic",), ("a*b", "b*b*c"), ("quadratic", "a*b", "a*b*c")]
 PENALTIES = [{}, {"l1": 1e-3}, {"l2": 1e-2}, {"l1": 1e-3, "l2": 1e-2}]
 
 
@@ -83,6 +83,14 @@ def test_several_classes(loss: str, update: str, expansion: tuple[str, ...]) -> 
 def test_single_precision_follows(loss: str) -> None:
     parameters = OnlineParameters(loss=loss, bounded=loss in ("squared", "quantile"), interactions=("quadratic",))
     compare(parameters, LOSSES[loss], ids=True, n=40)
+
+
+@pytest.mark.parametrize("expansion", [("quadratic",), ("cubic",), ("quadratic", "a*b*c")], ids="+".join)
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_dense_examples(expansion: tuple[str, ...], outputs: int) -> None:
+    loss = "logistic" if outputs == 1 else "softmax"
+    parameters = OnlineParameters(loss=loss, n_outputs=outputs, interactions=expansion, float64=True)
+    compare(parameters, "sign" if outputs == 1 else "class", ids=False, density=1.0)
 
 
 def test_without_intercept() -> None:

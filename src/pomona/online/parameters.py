@@ -128,6 +128,8 @@ class OnlineParameters:
             names = term.split("*")
             if term in INTERACTIONS or not all(name in number for name in names):
                 continue
+            if "cubic" in self.interactions or ("quadratic" in self.interactions and len(names) == 2):
+                continue  # among all products already
             for order in set(itertools.permutations([number[name] for name in names])):
                 rows.add((order[0], order[1], order[2] if len(order) == 3 else NO_FIELD))
         return np.array(sorted(rows), np.int32).reshape(-1, 3)
