@@ -15,7 +15,7 @@ from tests.reference.online import OnlineTwin
 UPDATES = {
     "adaptive": {},
     "adaptive, not invariant": {"invariant": False},
-    "adaptive, not normalized": {"normalized": False, "learning_rate": 0.01},
+    "adaptive, not normalized": {"normalized": False, "learning_rate": 0.1},
     "normalized alone": {"adaptive": False},
     "adagrad": {"normalized": False, "invariant": False, "learning_rate": 0.01},
     "sgd": {"adaptive": False, "normalized": False, "invariant": False, "learning_rate": 1e-5},
@@ -28,6 +28,9 @@ PENALTIES = [{}, {"l1": 1e-3}, {"l2": 1e-2}, {"l1": 1e-3, "l2": 1e-2}]
 
 def compare(parameters: OnlineParameters, kind: str, *, ids: bool, density: float = 0.5, n: int = 60) -> None:
     rows = random_rows(n, 7, density, seed=1)
+    if kind == "count" and not parameters.normalized:
+        # Exponentials of raw products overflow their bounds, and then the last bit of a sum decides everything.
+        rows = [{f: float(np.float32(x / 100)) for f, x in row.items()} for row in rows]
     labels = random_labels(rows, kind, seed=2)
     weights = np.random.default_rng(3).choice([0.5, 1.0, 2.0], n)
     twin = OnlineTwin(parameters, {f: field_of(f) for f in range(7)})
