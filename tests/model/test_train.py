@@ -55,14 +55,14 @@ def test_a_seed_fixes_the_model(clicks: str) -> None:
 
 def test_passes_from_a_file_equal_passes_from_memory(clicks: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vw, "BLOCK_BYTES", 1 << 14)
-    in_memory = train(clicks, learn=LearnOptions(passes=3, bits=12, memory=1 << 30))
+    in_memory = train(clicks, learn=LearnOptions(passes=3, bits=12, shuffle_buffer=500, memory=1 << 30))
     opened: list[str] = []
     from pomona.source import cache
 
     make = cache.CachingSource.__init__
     monkeypatch.setattr(cache.CachingSource, "__init__", lambda self, *a: (opened.append("yes"), make(self, *a))[1])
     monkeypatch.setattr("pomona.model.keep._nbytes", lambda chunk: 1 << 20)  # only the first chunk fits
-    spilled = train(clicks, learn=LearnOptions(passes=3, bits=12, memory=1 << 20))
+    spilled = train(clicks, learn=LearnOptions(passes=3, bits=12, shuffle_buffer=500, memory=1 << 20))
     assert opened == ["yes"]
     assert same(in_memory, spilled)
 

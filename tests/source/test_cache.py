@@ -136,7 +136,7 @@ def test_names_and_fields_survive(tmp_path: Path) -> None:
 
 def test_slices_are_cut_to_their_rows(tmp_path: Path) -> None:
     X = np.arange(12, dtype=np.float32).reshape(4, 3)
-    whole = next(iter(ArraySource(X, np.arange(4)).chunks()))
+    whole = next(iter(ArraySource(X, np.arange(4), names=["x0", "x1", "x2"]).chunks()))
     path = str(tmp_path / "c.arrow")
     write_cache(ListSource([whole.slice(1, 3)]), path)
     (found,) = CacheSource(path).chunks()

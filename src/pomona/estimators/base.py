@@ -340,8 +340,9 @@ class OnlineEstimator(BaseEstimator):
         if input_features is not None and hasattr(self, "n_features_in_"):
             if list(input_features) != self._names():
                 raise ValueError("input_features is not equal to feature_names_in_")
-        names = self.model_.learner.names.names
-        return np.array([names[i] for i in range(len(names))], object)
+        known = self.model_.learner.names
+        pairs = zip(known.names, known.rows.tolist(), strict=True)
+        return np.array([name or known.default(row) for name, row in pairs], object)
 
     def top_terms(self, k: int = 20) -> list[dict[str, Any]]:
         """The ``k`` features, products included, that can move a prediction most: by ``|weight| * scale``.

@@ -7,7 +7,7 @@ its absence, and the model does not depend on how the rows were sorted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -85,9 +85,6 @@ class MemoryTrainer(Trainer):
     def run_passes(self) -> None:
         """All passes; stops early when the held-out loss stops falling."""
         self.run(lambda: [self._learnt.chunk])
-
-    def _buffers(self, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-        yield from chunks
 
     def _learn(self, chunk: Chunk, rng: np.random.Generator) -> None:
         assert chunk.labels is not None

@@ -180,20 +180,20 @@ class Trainer:
     # ---- passes ----
     def run_chunks(self, chunks: Iterable[Chunk]) -> None:
         """All passes over chunks that come once; they are kept for further passes."""
-        ready = map(self.ready, chunks)
+        buffers = self._buffers(map(self.ready, chunks))
         if self.learn.passes == 1:
-            self.run(lambda: ready)
+            self.run(lambda: buffers)
             return
-        with KeptChunks(ready, self.learn.memory) as kept:
+        with KeptChunks(buffers, self.learn.memory) as kept:
             self.run(kept.chunks)
 
     def run(self, one_pass: Callable[[], Iterable[Chunk]]) -> None:
-        """All passes; stops early when the held-out loss stops falling."""
+        """All passes over what ``one_pass`` gives; stops early when the held-out loss stops falling."""
         stale = 0
         for number in range(self.learn.passes):
             self._seen, self._held = 0, [0.0, 0.0]
             rng = np.random.default_rng([self.learn.seed, number])
-            for buffer in self._buffers(one_pass()):
+            for buffer in one_pass():
                 self._learn(buffer, rng)
                 self._report(number)
             self.model.learner.end_pass()

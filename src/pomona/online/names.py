@@ -50,6 +50,10 @@ class FeatureNames:
             self._names = [PackedNames.join(self._names)]
         return PackedNames.join(self._names)
 
+    def default(self, row: int) -> str:
+        """What to call a feature whose name is not known."""
+        return f"feature {row}" if self.named else f"x{row}"
+
     # ---- meeting features ----
     def note_fresh(self, chunk: Chunk, positions: NDArray[np.int64]) -> None:
         """Names of features that just got a row; rows are given in the order of positions."""

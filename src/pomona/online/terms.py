@@ -56,7 +56,7 @@ class Terms:
         packed = known.names
 
         def single(row: int) -> str:
-            return (packed[place[row]] if row in place else "") or f"feature {row}"
+            return (packed[place[row]] if row in place else "") or known.default(row)
 
         found: dict[tuple[int, int], str] = {}
         for i, hashed in enumerate(self.learner.tables.hashed):

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pomona.chunk import Chunk
+from pomona.chunk import Chunk, NameLookup
 from pomona.errors import DataFormatError
 from pomona.options import ReadOptions
 from pomona.source.table import FrameTable, Place, Table, one_line, wrap
@@ -90,12 +90,10 @@ class ArraySource:
     def fraction_read(self) -> float | None:
         return self._done / self.n_examples if self.n_examples else None
 
-    def _lookup(self, indices: NDArray[np.uint32]) -> Any:
-        def names(positions: NDArray[np.int64]) -> list[str]:
-            columns = indices[positions].tolist()
-            return [self._names[c] if self._names else f"x{c}" for c in columns]
-
-        return names
+    def _lookup(self, indices: NDArray[np.uint32]) -> NameLookup | None:
+        """Names of columns, where they were given; a model calls the others x0, x1 …"""
+        given = self._names
+        return None if given is None else lambda positions: [given[c] for c in indices[positions].tolist()]
 
     def chunks(self) -> Iterator[Chunk]:
         self._done = 0
