@@ -53,7 +53,7 @@ def _parquet_file(file: str, dictionaries: Sequence[str] = ()) -> pq.ParquetFile
     if _first_bytes(file, "a Parquet file")[:4] != PARQUET_MAGIC:
         raise DataFormatError("this is not a Parquet file: it does not begin with PAR1", file=file)
     try:
-        return pq.ParquetFile(file, memory_map=True, read_dictionary=dictionaries)
+        return pq.ParquetFile(file, read_dictionary=dictionaries, pre_buffer=False)
     except ARROW_ERRORS as error:
         raise _damaged_parquet(error, file) from error
 
