@@ -102,7 +102,8 @@ inline bool read_short_float(const char* p, const char* stop, const char* text, 
   const bool negative = *p == '-';
   p += negative;
   const int64_t digits = stop - p - 2;  // after the point
-  if (p[1] != '.' || static_cast<uint64_t>(digits - 1) > 5 || stop - text < 8) return false;
+  // The length is tested first: an empty number at the very end of the text has no next byte.
+  if (static_cast<uint64_t>(digits - 1) > 5 || p[1] != '.' || stop - text < 8) return false;
   uint64_t word;
   std::memcpy(&word, stop - 8, 8);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
