@@ -118,6 +118,10 @@ int64_t scratch(const pm_online& m, const Sizes& s) {
                           : Multi<Real>::bytes(s.features, s.expanded, m.n_outputs);
 }
 
+int64_t scratch_bytes(const pm_online& m, const Sizes& s) {
+  return m.real_bytes == 4 ? scratch<float>(m, s) : scratch<double>(m, s);
+}
+
 template <class Real>
 int32_t learn_as(pm_online& m, const pm_chunk& c, const Sizes& s, const int64_t* order, int64_t n_order, char* memory,
                  double* predictions, int64_t* done) {
@@ -151,16 +155,13 @@ int32_t predict_as(pm_online& m, const pm_chunk& c, const Sizes& s, char* memory
 
 }  // namespace
 
-int64_t online_scratch_bytes(const pm_online& m, const pm_chunk& c) {
-  const Sizes s = largest(m, c);
-  return m.real_bytes == 4 ? scratch<float>(m, s) : scratch<double>(m, s);
-}
+int64_t online_scratch_bytes(const pm_online& m, const pm_chunk& c) { return scratch_bytes(m, largest(m, c)); }
 
 int32_t online_learn(pm_online& m, const pm_chunk& c, const int64_t* order, int64_t n_order, void* memory,
                      int64_t memory_bytes, double* predictions, int64_t* done) {
   const Sizes s = largest(m, c);
   char* const start = static_cast<char*>(memory);
-  if (memory_bytes < online_scratch_bytes(m, c)) return PM_BAD_INPUT;
+  if (memory_bytes < scratch_bytes(m, s)) return PM_BAD_INPUT;
   return m.real_bytes == 4 ? learn_as<float>(m, c, s, order, n_order, start, predictions, done)
                            : learn_as<double>(m, c, s, order, n_order, start, predictions, done);
 }
@@ -170,7 +171,7 @@ int32_t online_predict(const pm_online& model, const pm_chunk& c, void* memory, 
   pm_online m = model;  // predicting writes to nothing but scratch and predictions
   const Sizes s = largest(m, c);
   char* const start = static_cast<char*>(memory);
-  if (memory_bytes < online_scratch_bytes(m, c)) return PM_BAD_INPUT;
+  if (memory_bytes < scratch_bytes(m, s)) return PM_BAD_INPUT;
   return m.real_bytes == 4 ? predict_as<float>(m, c, s, start, predictions)
                            : predict_as<double>(m, c, s, start, predictions);
 }

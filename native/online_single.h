@@ -78,9 +78,9 @@ class Single {
   using S = Slot<Real>;
 
   Single(pm_online& model, char* memory, int64_t max_features, int64_t max_expanded)
-      : m_(model), example_(model, memory, max_features, max_expanded), limit_(max_expanded + 1) {
+      : m_(model), example_(model, memory, max_features, max_expanded) {
     Real* const start = reinterpret_cast<Real*>(memory + (Example<Real>::bytes(max_features, max_expanded) + 63) / 64 * 64);
-    const int64_t step = (limit_ + 2 * kLanes) / 16 * 16 + 16;
+    const int64_t step = (max_expanded + 1 + 2 * kLanes) / 16 * 16 + 16;  // the intercept, and lanes of zeros behind the last
     w_ = start;
     G_ = start + step;
     x_ = start + 2 * step;
@@ -375,7 +375,7 @@ class Single {
   pm_online& m_;
   Example<Real> example_;
   Upcoming upcoming_;
-  int64_t limit_, n_ = 0;
+  int64_t n_ = 0;
   double peer_correction_ = 0, now_ = 0;
   bool regularized_, rescaled_ = false;
   Real *w_, *G_, *x_;

@@ -109,9 +109,8 @@ inline bool read_short_float(const char* p, const char* stop, const char* text, 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
   word = __builtin_bswap64(word);
 #endif
-  // The point becomes a 0, so that the digit before it stands in its place of a number of `digits` + 2 digits.
   const uint64_t whole = static_cast<uint64_t>(static_cast<unsigned char>(*p)) - '0';
-  const int shift = static_cast<int>(8 * (8 - digits));
+  const int shift = static_cast<int>(8 * (8 - digits));  // what stands before the digits is cleared
   const uint64_t fraction = (word >> shift) << shift;
   const uint64_t zeros = (0x3030303030303030ull >> shift) << shift;
   const uint64_t d = fraction - zeros;
