@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pomona.estimators import OnlineClassifier, OnlineRegressor
+    from pomona.estimators.least_squares_classifiers import CalibratedLSClassifier, GLSClassifier, StagewiseClassifier
+    from pomona.estimators.least_squares_regressor import StagewiseRegressor
     from pomona.model import Model, load
 
 __version__ = "0.1.0"
@@ -15,11 +17,25 @@ __version__ = "0.1.0"
 _LAZY = {
     "OnlineClassifier": "pomona.estimators",
     "OnlineRegressor": "pomona.estimators",
+    "CalibratedLSClassifier": "pomona.estimators.least_squares_classifiers",
+    "GLSClassifier": "pomona.estimators.least_squares_classifiers",
+    "StagewiseClassifier": "pomona.estimators.least_squares_classifiers",
+    "StagewiseRegressor": "pomona.estimators.least_squares_regressor",
     "Model": "pomona.model",
     "load": "pomona.model",
 }
 
-__all__ = ["Model", "OnlineClassifier", "OnlineRegressor", "__version__", "load"]
+__all__ = [
+    "CalibratedLSClassifier",
+    "GLSClassifier",
+    "Model",
+    "OnlineClassifier",
+    "OnlineRegressor",
+    "StagewiseClassifier",
+    "StagewiseRegressor",
+    "__version__",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,13 @@ CUBIC = [lambda y: y, lambda y: y**2, lambda y: y**3]
 def test_equals_the_pseudocode():
     X, Y = classes(n=150)
     weights, path = twin.algorithm_2(X, Y, CUBIC, 4, twin.project_sorted, ridge=1e-3)
-    fit = cls(problem(X, Y, block_rows=40), "classes", Calibration(), RoundOptions(ridge=1e-3, max_rounds=4, tolerance=0), 1 << 20)
+    fit = cls(
+        problem(X, Y, block_rows=40),
+        "classes",
+        Calibration(pull=1e-14),
+        RoundOptions(ridge=1e-3, max_rounds=4, tolerance=0),
+        1 << 20,
+    )
     assert len(fit.rounds) == 4
     for (W, C), (W_twin, C_twin) in zip(fit.rounds, weights, strict=True):
         np.testing.assert_allclose(W, W_twin, rtol=1e-5, atol=1e-7)
@@ -28,7 +34,9 @@ def test_equals_the_pseudocode():
 def test_hypercube_for_labels():
     X, Y = classes(n=150)
     _, path = twin.algorithm_2(X, Y, CUBIC, 3, lambda v: np.clip(v, 0, 1), ridge=1e-3)
-    fit = cls(problem(X, Y), "labels", Calibration(), RoundOptions(ridge=1e-3, max_rounds=3, tolerance=0), 1 << 20)
+    fit = cls(
+        problem(X, Y), "labels", Calibration(pull=1e-14), RoundOptions(ridge=1e-3, max_rounds=3, tolerance=0), 1 << 20
+    )
     assert fit.errors[-1] == pytest.approx(((Y - path[-1]) ** 2).sum() / len(Y))
 
 
@@ -36,7 +44,9 @@ def test_hypercube_for_labels():
 @pytest.mark.parametrize("kind", ["classes", "labels"])
 def test_no_step_increases_the_squared_error(seed, kind):
     X, Y = classes(n=200, seed=seed, noise=0.3)
-    fit = cls(problem(X, Y, with_intercept=True), kind, Calibration(), RoundOptions(max_rounds=20, tolerance=0), 1 << 20)
+    fit = cls(
+        problem(X, Y, with_intercept=True), kind, Calibration(), RoundOptions(max_rounds=20, tolerance=0), 1 << 20
+    )
     assert all(b <= a + 1e-9 for a, b in zip(fit.errors, fit.errors[1:], strict=False))
 
 
@@ -61,7 +71,7 @@ def test_stops_when_the_error_rests():
 
 
 def test_functions_of_ones_own():
-    calibration = Calibration(["y", np.tanh])
+    calibration = Calibration(["y", np.tanh], pull=1e-14)
     X, Y = classes(n=100)
     fit = cls(problem(X, Y), "classes", calibration, RoundOptions(ridge=1e-3, max_rounds=2, tolerance=0), 1 << 20)
     _, path = twin.algorithm_2(X, Y, [lambda y: y, np.tanh], 2, twin.project_sorted, ridge=1e-3)

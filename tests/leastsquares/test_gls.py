@@ -49,9 +49,7 @@ def test_reaches_the_optimum_of_logistic_regression(accelerate):
     ridge = 1e-3
     peer = LogisticRegression(C=1 / (ridge * len(X)), fit_intercept=False, tol=1e-12, max_iter=10_000)
     best = twin.logistic_loss(X, Y, peer.fit(X, Y.argmax(axis=1)).coef_.T, ridge)
-    fit = gls(
-        problem(X, Y), Softmax(), exact(ridge=ridge, tolerance=1e-12, max_steps=5000, accelerate=accelerate)
-    )
+    fit = gls(problem(X, Y), Softmax(), exact(ridge=ridge, tolerance=1e-12, max_steps=5000, accelerate=accelerate))
     assert fit.converged
     assert abs(twin.logistic_loss(X, Y, fit.W, ridge) - best) < 1e-6
 
@@ -61,9 +59,7 @@ def test_intercept_reaches_the_optimum_too():
     X = X + 5.0
     ridge = 1e-3
     peer = LogisticRegression(C=1 / (ridge * len(X)), tol=1e-12, max_iter=20_000).fit(X, Y.argmax(axis=1))
-    fit = gls(
-        problem(X, Y, with_intercept=True), Softmax(), exact(ridge=ridge, tolerance=1e-13, max_steps=5000)
-    )
+    fit = gls(problem(X, Y, with_intercept=True), Softmax(), exact(ridge=ridge, tolerance=1e-13, max_steps=5000))
     ours = X @ fit.W[:-1] + fit.W[-1]
     theirs = X @ peer.coef_.T + peer.intercept_
     np.testing.assert_allclose(twin.softmax(ours), twin.softmax(theirs), atol=2e-4)
@@ -170,8 +166,11 @@ def test_sparse_rows_give_the_same():
     X = np.where(np.abs(X) > np.median(np.abs(X)), X, 0.0)
     for weights in (None, np.linspace(0.1, 2, len(X))):
         dense = gls(problem(X, Y, with_intercept=True, weights=weights), Softmax(), exact(max_steps=5))
-        thin = gls(problem(sparse.csr_matrix(X), Y, with_intercept=True, weights=weights, block_rows=50), Softmax(),
-                   exact(max_steps=5))
+        thin = gls(
+            problem(sparse.csr_matrix(X), Y, with_intercept=True, weights=weights, block_rows=50),
+            Softmax(),
+            exact(max_steps=5),
+        )
         np.testing.assert_allclose(thin.W, dense.W, rtol=1e-8, atol=1e-10)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,10 @@ class Place:
         if sparse.issparse(X) or not compat.is_array_api_obj(X):
             return cls(numpy_namespace, "cpu", precision)
         return cls(compat.array_namespace(X), compat.device(X), precision)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A namespace is a module, which goes into a pickle by its name."""
+        return _place, (self.xp.__name__, self.device, self.precision)
 
     @property
     def dtype(self) -> Any:
@@ -80,6 +85,10 @@ class Place:
         if self.on_cpu or not compat.is_torch_namespace(self.xp) or self.device.type != "cuda":
             return memory
         return max(memory, int(import_torch().cuda.mem_get_info(self.device)[0]) // 2)
+
+
+def _place(namespace: str, device: Any, precision: str) -> Place:
+    return Place(importlib.import_module(namespace), device, precision)
 
 
 def import_torch() -> Any:
@@ -158,4 +167,3 @@ class Triangle:
         if self._inverse is None:
             self._inverse = xp.linalg.inv(self._factor)
         return xp.matmul(xp.matrix_transpose(self._inverse), xp.matmul(self._inverse, B))
-

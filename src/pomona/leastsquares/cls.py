@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from pomona.errors import OptionError
 from pomona.leastsquares.arrays import Array, Place
 from pomona.leastsquares.gls import Problem
@@ -13,29 +15,40 @@ from pomona.leastsquares.gram import Metric, moments
 from pomona.leastsquares.projections import PROJECTIONS
 from pomona.leastsquares.targets import Predictions
 
+
+def identity(y: Array) -> Array:
+    return y
+
+
+def square(y: Array) -> Array:
+    return y * y
+
+
+def cube(y: Array) -> Array:
+    return y * y * y
+
+
 #: Functions by name; a user's own are callables that work on arrays of any shape.
-FUNCTIONS: dict[str, Callable[[Array], Array]] = {
-    "y": lambda y: y,
-    "y2": lambda y: y * y,
-    "y3": lambda y: y * y * y,
-}
+FUNCTIONS: dict[str, Callable[[Array], Array]] = {"y": identity, "y2": square, "y3": cube}
 #: G of the paper's experiments.
 DEFAULT = ("y", "y2", "y3")
 #: Relative fall of the squared error in a round, below which to stop.
 TOLERANCE = 1e-4
 MAX_ROUNDS = 100
-#: Enough to solve with dependent columns of G, too little to be seen in the error.
-CALIBRATION_RIDGE = 1e-10
+#: Pull of the calibration towards leaving predictions alone: y, y² and y³ are the same where y is 0 or 1.
+PULL = 1e-6
+#: Mean squared error at which nothing is left to learn.
+NO_ERROR = 1e-12
 
 
 class Calibration:
     """G of Algorithm 2: functions of predictions, side by side."""
 
-    def __init__(self, functions: Sequence[str | Callable[[Array], Array]] = DEFAULT) -> None:
+    def __init__(self, functions: Sequence[str | Callable[[Array], Array]] = DEFAULT, pull: float = PULL) -> None:
         if not functions:
             raise OptionError("the calibration needs at least one function; got none")
-        self.given = tuple(functions)
-        self._functions = [self._find(function) for function in functions]
+        self.given, self.pull = tuple(functions), pull
+        self.functions = [self._find(function) for function in functions]
 
     @staticmethod
     def _find(function: Any) -> Callable[[Array], Array]:
@@ -48,10 +61,10 @@ class Calibration:
         return FUNCTIONS[function]
 
     def __len__(self) -> int:
-        return len(self._functions)
+        return len(self.functions)
 
     def __call__(self, place: Place, Y: Array) -> Array:
-        return place.xp.concat([function(Y) for function in self._functions], axis=1)
+        return place.xp.concat([function(Y) for function in self.functions], axis=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +109,7 @@ def cls(
         problem.width,
         k,
     )
-    metric = Metric(place, both.gram, 1.0, options.ridge, problem.n_free)
+    metric = Metric(place, both.gram, both.total, 1.0, options.ridge, problem.n_free)
     cross = both.cross
     fit = CalibratedFit([], metric.ridge, [_error(problem, predictions) / both.total])
     for number in range(1, options.max_rounds + 1):
@@ -121,7 +134,7 @@ def cls(
         fit.errors += [fitted, error / both.total]
         if watch is not None:
             watch(number, fit.errors[-1])
-        if before - fit.errors[-1] <= options.tolerance * before:
+        if before - fit.errors[-1] <= options.tolerance * before or fit.errors[-1] < NO_ERROR:
             break
     return fit
 
@@ -159,5 +172,7 @@ def _calibrate(problem: Problem, predictions: Predictions, calibration: Calibrat
         H = G if problem.weights is None else G * place.put(problem.weights[where], exact=True)[:, None]
         gram += H.T @ G
         cross += H.T @ Y
-    unit = float(place.xp.mean(place.xp.linalg.diagonal(gram)))
-    return Metric(place, gram, 1.0, CALIBRATION_RIDGE * max(unit, 1e-300), 0).solve(cross)
+    ridge = calibration.pull * max(float(place.xp.mean(place.xp.linalg.diagonal(gram))), 1e-300)
+    # Pulled towards the identity, not towards zero, the squared error cannot rise.
+    pull = np.concatenate([np.eye(k) * (function is identity) for function in calibration.functions])
+    return Metric(place, gram, 1.0, 1.0, ridge).solve(cross + ridge * place.put(pull, exact=True))

@@ -20,7 +20,7 @@ MAX_STEPS = 200
 class StepOptions:
     """How far to go in Algorithm 1."""
 
-    #: Strength λ of the penalty λ/2 |W|² beside the mean loss; None: a millionth of the mean square of a feature.
+    #: Strength λ of the penalty λ/2 |W|² beside the mean loss; None: chosen by :class:`Metric`.
     ridge: float | None = None
     tolerance: float = TOLERANCE
     max_steps: int = MAX_STEPS
@@ -123,8 +123,8 @@ def gls(
         problem.targets.k,
     )
     L = link.lipschitz if options.lipschitz is None else options.lipschitz
-    metric = Metric(place, both.gram, L, options.ridge, problem.n_free)
-    penalty = metric.ridge * metric.mask
+    metric = Metric(place, both.gram, both.total, L, options.ridge, problem.n_free)
+    penalty = metric.penalty
     gradient, V, t = both.cross + penalty * W, W, 1
     one_step = isinstance(link, Identity) and L == 1.0
     for step in range(1, options.max_steps + 1):
@@ -160,4 +160,3 @@ def _gradient(problem: Problem, V: Array, residual: Callable[[slice, Array, Arra
         total[:d, :] += X.T @ R
         total[d:, :] += problem.border(where).T @ R
     return total
-

@@ -10,11 +10,12 @@ import numpy as np
 from scipy import sparse
 
 from pomona.errors import NumericError
-from pomona.leastsquares.arrays import Array, Place, Triangle, cholesky
+from pomona.leastsquares.arrays import Array, Place, Triangle, cholesky, to_numpy
 from pomona.leastsquares.rows import Rows, has_bad_numbers
 
-#: Ridge where none is given, in units of the mean square of a feature.
-AUTO_RIDGE = 1e-6
+#: Ridge where none is given, in units of a column's mean square: this times features over examples, within bounds.
+AUTO_STRENGTH = 1e-3
+AUTO_LEAST, AUTO_MOST = 1e-6, 1e-1
 #: How often a ridge may be raised tenfold until the matrix is positive definite.
 MAX_RAISES = 12
 
@@ -87,39 +88,48 @@ def blame(rows: Rows) -> None:
 
 
 class Metric:
-    """The Cholesky factor of scale · Σ + ridge · P, where P leaves the intercept alone."""
+    """The Cholesky factor of scale · Σ + penalty, with a penalty for each column but the last ``n_free``.
 
-    def __init__(self, place: Place, gram: Array, scale: float, ridge: float | None, n_free: int) -> None:
+    A ridge that is given is the penalty of every column. Without one the penalty of a column is its own mean square
+    times ``AUTO_STRENGTH`` · width / total: the same whatever the units of the columns, and less the more examples
+    there are.
+    """
+
+    def __init__(
+        self, place: Place, gram: Array, total: float, scale: float, ridge: float | None, n_free: int = 0
+    ) -> None:
         xp = place.xp
         width = int(gram.shape[0])
-        diagonal = xp.linalg.diagonal(gram)
-        penalised = diagonal[: width - n_free]
-        unit = float(xp.mean(penalised)) if width > n_free else 1.0
-        self.ridge = AUTO_RIDGE * max(unit, np.finfo(np.float64).tiny) if ridge is None else float(ridge)
-        mask = np.ones((width, 1))
-        mask[width - n_free :] = 0.0
-        #: 1 for columns that the ridge applies to.
-        self.mask = place.put(mask, exact=True)
-        asked = self.ridge
+        squares = to_numpy(xp.linalg.diagonal(gram)).astype(np.float64)
+        largest = max(float(squares.max(initial=0.0)), np.finfo(np.float64).tiny)
+        if ridge is None:
+            factor = min(max(AUTO_STRENGTH * width / total, AUTO_LEAST), AUTO_MOST)
+            penalty = factor * np.maximum(squares, np.finfo(np.float32).eps * largest)
+        else:
+            penalty = np.full(width, float(ridge))
+        penalty[width - n_free :] = 0.0
         for raises in range(MAX_RAISES + 1):
             matrix = scale * gram
-            # A little for the intercept too, once the matrix proved singular.
-            added = self.ridge * (self.mask[:, 0] if not raises else self.mask[:, 0] * 0 + 1)
-            xp.reshape(matrix, (-1,), copy=False)[:: width + 1] += added
-            factor = cholesky(xp, matrix)
-            if factor is not None:
+            xp.reshape(matrix, (-1,), copy=False)[:: width + 1] += place.put(penalty, exact=True)
+            triangle = cholesky(xp, matrix)
+            if triangle is not None:
                 break
-            self.ridge = max(self.ridge * 10, float(np.finfo(place.precision).eps) * max(unit, 1e-30))
+            # Rounding in the products is relative to the largest element; the intercept needs a little too.
+            penalty = np.maximum(penalty * 10, float(np.finfo(place.precision).eps) * largest * 10**raises)
         else:
             raise NumericError("the Gram matrix is not positive definite with any ridge: scale the columns")
+        #: Mean penalty of a column.
+        self.ridge = float(penalty[: width - n_free].mean()) if width > n_free else 0.0
         if raises:
+            given = "the automatic ridge" if ridge is None else f"a ridge of {ridge:.3g}"
             warnings.warn(
-                f"the Gram matrix is not positive definite with a ridge of {asked:.3g}: {self.ridge:.3g} was used;"
+                f"the Gram matrix is not positive definite with {given}: {self.ridge:.3g} was used;"
                 " give a larger ridge, or precision='float64'",
                 RaisedRidgeWarning,
                 stacklevel=4,
             )
-        self._triangle = Triangle(xp, factor)
+        self.penalty = place.put(penalty[:, None], exact=True)
+        self._triangle = Triangle(xp, triangle)
 
     def solve(self, B: Array) -> Array:
         return self._triangle.solve(B)

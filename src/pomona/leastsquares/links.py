@@ -14,8 +14,10 @@ from pomona.leastsquares.arrays import Array
 class Link(Protocol):
     """What Algorithm 1 needs to know of a link; a user's own link is any object like this."""
 
-    #: L of eq. 16: |g(u) - g(v)| <= L |u - v|.
-    lipschitz: float
+    @property
+    def lipschitz(self) -> float:
+        """L of eq. 16: |g(u) - g(v)| <= L |u - v|."""
+        ...
 
     def __call__(self, U: Array) -> Array:
         """g for each row of U."""

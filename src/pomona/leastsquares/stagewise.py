@@ -238,9 +238,7 @@ class StagewiseFit:
             weights=self._weights,
             offset=self.U,
         )
-        steps = StepOptions(
-            ridge=options.ridge, max_steps=options.inner_steps if model.inner == "logistic" else 1
-        )
+        steps = StepOptions(ridge=options.ridge, max_steps=options.inner_steps if model.inner == "logistic" else 1)
         fit = gls(problem, model.link, steps)
         stage.W = fit.W
         return self._update(problem, fit, n_stages)
@@ -299,7 +297,7 @@ class StagewiseFit:
         for where, X in self.rows.blocks():
             R = self.model.link(self.U[where]) - self.targets[where]
             total += X.T @ (R if self._weights is None else R * self._weights[where][:, None])
-        return np.sqrt((to_numpy(total) ** 2).sum(axis=1))
+        return np.asarray(np.sqrt((to_numpy(total) ** 2).sum(axis=1)))
 
 
 def held_out_rows(n: int, share: float) -> NDArray[np.bool_] | None:
@@ -307,7 +305,7 @@ def held_out_rows(n: int, share: float) -> NDArray[np.bool_] | None:
     if share <= 0 or n < 2:
         return None
     every = max(2, round(1 / share))
-    return np.arange(n) % every == every - 1
+    return np.asarray(np.arange(n) % every == every - 1)
 
 
 def predict_rows(model: Stagewise, X: Array) -> NDArray[Any]:

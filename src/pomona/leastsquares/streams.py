@@ -21,7 +21,7 @@ def bits(count: int, seed: int, stage: int, purpose: str) -> NDArray[np.uint64]:
 def uniform(shape: tuple[int, ...], seed: int, stage: int, purpose: str) -> NDArray[np.float64]:
     """Uniform on [0, 1)."""
     raw = bits(math.prod(shape), seed, stage, purpose)
-    return ((raw >> np.uint64(11)) * 2.0**-53).reshape(shape)
+    return np.asarray((raw >> np.uint64(11)).astype(np.float64) * 2.0**-53).reshape(shape)
 
 
 def normal(shape: tuple[int, ...], seed: int, stage: int, purpose: str) -> NDArray[np.float32]:

@@ -61,9 +61,10 @@ class GradientOrder(SeededGenerator):
         assert view.gradient is not None
         block = stage % blocks_in_pass(view.d, size)
         if block and not self.every_stage:
-            return self._order[block * size : (block + 1) * size]
+            return self.learnt["order"][block * size : (block + 1) * size]
         strength = view.gradient()
         for used in range(stage - block, stage):
             strength[self.learnt[f"columns_{used}"]] = -1.0
-        self._order = np.argsort(-strength, kind="stable").astype(np.int32)
-        return self._order[:size][strength[self._order[:size]] >= 0]
+        order = np.argsort(-strength, kind="stable").astype(np.int32)
+        self.learnt["order"] = order
+        return np.asarray(order[:size][strength[order[:size]] >= 0])

@@ -108,10 +108,10 @@ class RandomProjections(SeededGenerator):
         self.learnt["distance"] = np.array(median_distance(X[few].astype(np.float64), weights[few]))
 
     # ---- what is done at each stage ----
-    def _projection(self, stage: int, size: int, view: View, gain: float) -> tuple[Array, int]:
+    def _projection(self, stage: int, size: int, view: View) -> Array:
         q = self.learnt["basis"].shape[1] if "basis" in self.learnt else view.d
         Omega = streams.normal((q, size), self.seed, stage, "projection")
-        return view.place.put(Omega * np.float32(gain / self.scale)), q
+        return view.place.put(Omega * np.float32(1 / self.scale))
 
 
 def principal_components(X: NDArray[Any], share: NDArray[Any], count: int) -> NDArray[np.float64]:
@@ -127,7 +127,7 @@ def principal_components(X: NDArray[Any], share: NDArray[Any], count: int) -> ND
 
 @dataclass
 class FourierFeatures(RandomProjections):
-    """cos(ω·x + b), which approximates the Gaussian kernel exp(-|x - x'|²/s²) (Rahimi and Recht, 2007).
+    """cos(ω·x + b), which approximates the Gaussian kernel exp(-|x - x'|²/(2s²)) (Rahimi and Recht, 2007).
 
     s is the median distance of two rows (the "median trick") times ``scale``.
     """
@@ -135,7 +135,7 @@ class FourierFeatures(RandomProjections):
     kind: ClassVar[str] = "fourier"
 
     def generate(self, stage: int, size: int, view: View) -> Features:
-        Omega, _ = self._projection(stage, size, view, math.sqrt(2.0))
+        Omega = self._projection(stage, size, view)
         phase = streams.uniform((1, size), self.seed, stage, "phase") * (2 * math.pi)
         b, xp = view.place.put(phase), view.place.xp
 
@@ -154,7 +154,7 @@ class RandomLogits(RandomProjections):
     kind: ClassVar[str] = "logits"
 
     def generate(self, stage: int, size: int, view: View) -> Features:
-        Omega, _ = self._projection(stage, size, view, 2.0)
+        Omega = self._projection(stage, size, view)
         b = view.place.put(streams.normal((1, size), self.seed, stage, "phase"))
         xp = view.place.xp
 
@@ -179,7 +179,7 @@ class RandomPolynomials(RandomProjections):
             raise OptionError(f"the degree of random polynomials must be 2 to 6; got {self.degree}")
 
     def generate(self, stage: int, size: int, view: View) -> Features:
-        Omega, _ = self._projection(stage, size, view, 1.0)
+        Omega = self._projection(stage, size, view)
         b = view.place.put(streams.normal((1, size), self.seed, stage, "phase"))
         xp = view.place.xp
         bounds = np.linspace(0, size, self.degree).astype(int).tolist()
