@@ -235,10 +235,10 @@ class GLSClassifier(LeastSquaresClassifier):
         self, X: Array, values: Array, kind: str, weights: NDArray[np.float64] | None, n_classes: int | None
     ) -> None:
         start = None
-        if self.warm_start and hasattr(self, "coef_"):
-            shape = (len(self.classes_), self.n_features_in_)
-            if self.coef_.shape == shape:
-                start = np.concatenate([self.coef_.T, self.intercept_[None, :]])[: shape[1] + int(self.fit_intercept)]
+        if self.warm_start and hasattr(self, "fitted_"):
+            # Weights of other shapes belong to other data.
+            shape = (self.n_features_in_ + int(self.fit_intercept), len(self.classes_))
+            start = self.fitted_.W if tuple(self.fitted_.W.shape) == shape else None
         self._train(X, values, kind, weights, n_classes, start=start)
         W = to_numpy(self.fitted_.W)
         d = self.n_features_in_

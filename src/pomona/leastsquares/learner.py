@@ -117,7 +117,9 @@ class LeastSquaresLearner:
 
     def _loss(self, figures: dict[str, Any]) -> dict[str, Any]:
         logistic = isinstance(self.model, AveragedModel) and self.model.models[0].inner == "logistic"
-        return {"loss_name": "logistic" if logistic else "squared"} if "loss" in figures else {}
+        if "loss" not in figures:
+            return {}
+        return {"loss_name": "logistic" if logistic else "squared", "loss_when": "on the training data"}
 
     def _first_features(self, rows: Rows) -> Rows:
         """What the solver works on: the columns, or the features of the first stage."""
@@ -167,6 +169,8 @@ class LeastSquaresLearner:
             s = self.spectrum
             facts["condition"] = f"singular value 2 over {s.rank}: {s.condition:.3g}; {s.advice()}"
             details["spectrum"] = s.header()
+        if not isinstance(self.model, LinearModel):
+            details["no_top"] = "features are generated and have no names"
         return {"facts": facts, "top": self._top(task, top), **details}
 
     def _words(self) -> str:

@@ -94,9 +94,8 @@ class CalibratedModel:
         if own:
             raise OptionError("a model with calibration functions of your own cannot go to a file: pickle it instead")
         header = {"calibration": list(self.calibration.given), "kind": self.kind, **_place_header(self.place)}
-        arrays = {
-            f"round_{t}_{name}": to_numpy(a) for t, r in enumerate(self.rounds) for name, a in zip("WC", r, strict=True)
-        }
+        arrays = {f"round_{t}_W": to_numpy(W) for t, (W, _) in enumerate(self.rounds)}
+        arrays |= {f"round_{t}_C": to_numpy(C) for t, (_, C) in enumerate(self.rounds)}
         return State({**header, "rounds": len(self.rounds)}, arrays)
 
     @classmethod

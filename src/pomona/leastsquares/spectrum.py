@@ -55,7 +55,7 @@ def spectrum(rows: Rows, weights: NDArray[np.float64] | None = None) -> Spectrum
         density = float(np.count_nonzero(X)) / max(X.size, 1)
         K = X @ X.T
     values = np.sqrt(np.maximum(np.linalg.eigvalsh(K.astype(np.float64))[::-1], 0.0))
-    rank = max(1, min(RANK, min(X.shape) // 2))
+    rank = max(1, min(RANK, *X.shape))
     second, last = values[min(1, len(values) - 1)], values[rank - 1]
     # float32 features say nothing about smaller singular values.
     condition = float(second / max(last, np.finfo(np.float32).eps * values[0], 1e-300))

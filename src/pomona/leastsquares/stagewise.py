@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pomona.errors import OptionError
+from pomona.leastsquares import streams
 from pomona.leastsquares.arrays import Array, Place, to_numpy
 from pomona.leastsquares.cls import Calibration
 from pomona.leastsquares.generators import View
@@ -301,11 +302,14 @@ class StagewiseFit:
 
 
 def held_out_rows(n: int, share: float) -> NDArray[np.bool_] | None:
-    """Every so many-th row, so that sorted data is held out evenly; None: none."""
+    """Rows drawn at random, the same for the same number of rows; None: none.
+
+    Not every so many-th row: data may come in a rhythm.
+    """
     if share <= 0 or n < 2:
         return None
-    every = max(2, round(1 / share))
-    return np.asarray(np.arange(n) % every == every - 1)
+    draw = streams.uniform((n,), 0, 0, "hold-out")
+    return draw <= np.sort(draw)[max(1, min(n - 1, round(n * share))) - 1]
 
 
 def predict_rows(model: Stagewise, X: Array) -> NDArray[Any]:
