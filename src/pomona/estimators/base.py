@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -24,8 +24,9 @@ from pomona.model import Model, Progress, load, train
 from pomona.model.inspect import top_features
 from pomona.model.memory import MemoryTrainer, collect, scale_targets
 from pomona.model.pipeline import TargetScale
+from pomona.model.start import plain_options
 from pomona.model.train import Trainer, check_fields
-from pomona.online.learner import OnlineLearner
+from pomona.online.apple import new_learner
 from pomona.online.parameters import UPDATES, OnlineParameters, check, degree_of
 from pomona.options import BINS, EncodeOptions, LearnOptions, ReadOptions
 from pomona.source import open_source
@@ -212,10 +213,10 @@ class OnlineEstimator(BaseEstimator):
                 keep_constant=keep_constant,
             )
         fields = list(names) if encoder is None else encoder.fields
-        options = {name: asdict(group) for name, group in (("read", reading), ("encode", encode), ("learn", learn))}
+        options = plain_options(reading, encode, learn)
         parameters = OnlineParameters.from_options(learn, task)
-        check_fields(parameters, fields)
-        return Model(task, OnlineLearner(parameters, fields), encoder, options=options)
+        check_fields(learn, fields)
+        return Model(task, new_learner(parameters, fields, learn), encoder, options=options)
 
     def _names(self) -> list[str]:
         if hasattr(self, "feature_names_in_"):
