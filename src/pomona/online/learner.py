@@ -234,7 +234,6 @@ class OnlineLearner:
         elif self.parameters.bits is not None:
             if grow:
                 self.names.note_hashed(chunk)
-            indices = self._hashed_rows(indices)
         else:
             self.map = self.map or _native.IdMap(self.tables.row_limit)
             if grow:
@@ -251,10 +250,6 @@ class OnlineLearner:
             fields=None if chunk.fields is None else chunk.fields[first:last],
             offsets=chunk.offsets,
         )
-
-    def _hashed_rows(self, ids: NDArray[Any]) -> NDArray[Any]:
-        """What the kernel takes in place of ids when tables are hashed."""
-        return ids
 
     def _check_kind(self, closed: bool) -> None:
         """Columns by number and features by name have nothing in common."""
