@@ -280,6 +280,14 @@ class AppleLearner(OnlineLearner):
         products = [self.parents.product(*link) for link in zip(owners.tolist(), rows.tolist(), strict=True)]
         return dict(zip(slots, products, strict=True))
 
+    def degrees_of(self, tables: NDArray[np.int64], slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Number of factors of the features in these slots of these tables."""
+        degrees = np.ones(len(slots), np.int64)
+        products = tables == 1
+        if products.any():
+            degrees[products] += self.parents.degrees[self.grown.products_at(slots[products])[0]]
+        return degrees
+
     def inspect(self, task: Task, top: int) -> dict[str, Any]:
         """How full the tables are, how the features grew, and the strongest of them."""
         report = super().inspect(task, top)
