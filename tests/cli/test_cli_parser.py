@@ -121,7 +121,7 @@ def test_good_values(check: Callable[[str], object], text: str, value: object) -
         ("--loss", "log", "--loss must be one of squared, logistic, hinge, quantile, poisson; got 'log'"),
         ("--task", "rank", "--task must be one of binary, multiclass, regression; got 'rank'"),
         ("--update", "adam", "--update must be one of adaptive, adagrad, sgd, ftrl; got 'adam'"),
-        ("--learner", "tree", "--learner must be one of online; got 'tree'"),
+        ("--learner", "tree", f"--learner must be one of {', '.join(train.LEARNERS)}; got 'tree'"),
         ("--numeric", "log", "--numeric must be auto, or some of hat, onehot, raw, standard with + between; got 'log'"),
         ("--format", "xls", f"--format must be one of {', '.join(common.FORMATS)}; got 'xls'"),
         ("--on-error", "ask", "--on-error must be one of stop, skip; got 'ask'"),

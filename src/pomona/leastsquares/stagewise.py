@@ -309,7 +309,7 @@ def held_out_rows(n: int, share: float) -> NDArray[np.bool_] | None:
     if share <= 0 or n < 2:
         return None
     draw = streams.uniform((n,), 0, 0, "hold-out")
-    return draw <= np.sort(draw)[max(1, min(n - 1, round(n * share))) - 1]
+    return np.asarray(draw <= np.sort(draw)[max(1, min(n - 1, round(n * share))) - 1])
 
 
 def predict_rows(model: Stagewise, X: Array) -> NDArray[Any]:

@@ -172,4 +172,4 @@ def spherical_kmeans(points: NDArray[np.float64], centres: NDArray[np.float64]) 
         shares = sparse.csr_matrix((projections[rows, best], (best, rows)), shape=(centres.shape[1], len(points)))
         # A little of the old centre keeps those that no point chose.
         centres = (shares @ points).T + centres
-    return centres / np.maximum(np.linalg.norm(centres, axis=0), 1e-12)
+    return np.asarray(centres / np.maximum(np.linalg.norm(centres, axis=0), 1e-12))
