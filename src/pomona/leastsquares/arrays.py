@@ -127,7 +127,7 @@ def to_numpy(x: Array) -> NDArray[Any]:
         return np.asarray(x.detach().cpu().numpy())
     if compat.is_cupy_array(x):
         return np.asarray(x.get())
-    return np.from_dlpack(compat.to_device(x, "cpu") if hasattr(x, "to_device") else x)
+    return np.from_dlpack(x)
 
 
 def cholesky(xp: Any, A: Array) -> Array | None:
@@ -158,7 +158,8 @@ class Triangle:
         """(L Lᵀ)⁻¹ B."""
         xp = self._xp
         if compat.is_numpy_namespace(xp):
-            return linalg.cho_solve((self._factor, True), B, check_finite=False)
+            # In the order that files keep, so that a loaded model makes the same products.
+            return np.ascontiguousarray(linalg.cho_solve((self._factor, True), B, check_finite=False))
         if compat.is_torch_namespace(xp):
             import torch
 

@@ -24,4 +24,6 @@ class NumberEncoder(TableEncoder):
         encode: EncodeOptions = DEFAULT_ENCODE,
         **more: Any,
     ) -> TableEncoder:
-        return super().fit(source, read, replace(encode, numeric="raw") if encode.numeric == "auto" else encode, **more)
+        encode = replace(encode, numeric="raw") if encode.numeric == "auto" else encode
+        # Columns that do not change cost little, and images need all of theirs.
+        return super().fit(source, read, encode, **{"keep_constant": True, **more})

@@ -215,7 +215,7 @@ class LeastSquaresLearner:
         }
         arrays = {f"model.{name}": np.ascontiguousarray(value) for name, value in inner.arrays.items()}
         if self.columns.ids is not None:
-            arrays["ids"] = self.columns.ids
+            arrays |= {"ids": self.columns.ids, "places": self.columns.places}
         return State(header, arrays)
 
     @classmethod
@@ -224,7 +224,7 @@ class LeastSquaresLearner:
         learner = cls(None, h["task"], h["n_classes"])
         inner = {name[len("model.") :]: a for name, a in state.arrays.items() if name.startswith("model.")}
         learner.model = MODELS[cls.family].from_state(State(h["model"], inner))
-        learner.columns = Columns(state.arrays.get("ids"), h["d"], h["names"])
+        learner.columns = Columns(state.arrays.get("ids"), h["d"], h["names"], state.arrays.get("places"))
         learner.target = Scale(*h["target"])
         learner.spectrum = None if h["spectrum"] is None else Spectrum(**h["spectrum"])
         return learner

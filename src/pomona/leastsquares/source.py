@@ -20,12 +20,19 @@ DENSE_SHARE = 0.2
 class Columns:
     """Which column a feature is: by its id, where features come from an open set, or as it is numbered."""
 
-    def __init__(self, ids: NDArray[np.uint64] | None, d: int, names: list[str]) -> None:
-        #: Id of each column, in the order of the columns.
+    def __init__(
+        self,
+        ids: NDArray[np.uint64] | None,
+        d: int,
+        names: list[str],
+        places: NDArray[np.int64] | None = None,
+    ) -> None:
+        #: Ids of features, and the column of each; by default the first column is the first feature, and so on.
         self.ids, self.d, self.names = ids, d, names
         if ids is not None:
-            self._sorter = np.argsort(ids, kind="stable")
-            self._sorted = ids[self._sorter]
+            self.places = np.arange(d) if places is None else places
+            order = np.argsort(ids, kind="stable")
+            self._sorted, self._columns = ids[order], self.places[order]
 
     def block(self, chunk: Chunk, place: Place) -> Array:
         """The rows of a chunk, dense or sparse; features never met in training are left out."""
@@ -60,8 +67,8 @@ class Columns:
     def _find(self, indices: NDArray[np.uint64] | NDArray[np.uint32]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         if self.ids is None:
             return indices.astype(np.int64), np.asarray(indices < self.d)
-        places = np.minimum(np.searchsorted(self._sorted, indices), self.d - 1)
-        return self._sorter[places], np.asarray(self._sorted[places] == indices)
+        found = np.minimum(np.searchsorted(self._sorted, indices), len(self._sorted) - 1)
+        return self._columns[found], np.asarray(self._sorted[found] == indices)
 
 
 def _is_repeated(indices: NDArray[np.uint64] | NDArray[np.uint32], indptr: NDArray[np.int64], width: int) -> bool:
@@ -79,7 +86,7 @@ class Survey:
         labels: list[NDArray[np.float64]] = []
         weights: list[NDArray[np.float64] | None] = []
         lengths: list[int] = []
-        columns = MetColumns()
+        columns = MetColumns(source)
         for chunk in source.chunks():
             if not len(chunk):
                 continue
@@ -97,11 +104,17 @@ class Survey:
 
 
 class MetColumns:
-    """Columns in the order in which their features were met."""
+    """Columns in the order of their fields, then in that in which their features were met.
 
-    def __init__(self) -> None:
+    Where every field has at most one feature (tables of numbers), columns are fields, met or not: images keep their
+    places.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
         self._sorted = np.zeros(0, np.uint64)
         self._ids: list[NDArray[np.uint64]] = []
+        self._fields: list[NDArray[np.int64]] = []
         self._names: list[str] = []
         self._closed, self._d = False, 0
 
@@ -117,14 +130,25 @@ class MetColumns:
             return
         new.sort()
         self._ids.append(np.asarray(indices[new], np.uint64))
+        if chunk.fields is not None:
+            self._fields.append(chunk.fields[first:last][new].astype(np.int64))
         self._names += list(chunk.names(new + first)) if chunk.names is not None else [""] * len(new)
         self._sorted = np.union1d(self._sorted, indices[new])
 
     def all(self) -> Columns:
         if self._closed:
             return Columns(None, self._d, [])
-        ids = np.concatenate(self._ids) if self._ids else np.zeros(0, np.uint64)
-        return Columns(ids, len(ids), self._names)
+        if not self._ids:
+            return Columns(None, 0, [])
+        ids = np.concatenate(self._ids)
+        if len(self._fields) != len(self._ids):
+            return Columns(ids, len(ids), self._names)
+        fields = np.concatenate(self._fields)
+        if len(np.unique(fields)) == len(fields):
+            names = list(self._source.fields)
+            return Columns(ids, len(names), names, fields)
+        order = np.argsort(fields, kind="stable")
+        return Columns(ids[order], len(ids), [self._names[i] for i in order.tolist()])
 
 
 def _check_finite(chunk: Chunk, first: int, last: int) -> None:

@@ -105,8 +105,9 @@ class Convolution(SeededGenerator):
         step = max(1, (PATCH_BYTES if place.on_cpu else 32 * PATCH_BYTES) // each)
         rows = [np.linspace(0, side, self.pool + 1).astype(int).tolist() for side in (h, w)]
         parts = []
-        for start in range(0, int(X.shape[0]), step):
-            images = xp.reshape(X[start : start + step, :], (-1, *self.shape))
+        n = int(X.shape[0])
+        for start in range(0, n, step):
+            images = xp.reshape(X[start : min(start + step, n), :], (-1, *self.shape))
             R = xp.clip(self._patches(images, place) @ M + b, min=0.0)
             R = xp.reshape(R, (int(images.shape[0]), h, w, -1))
             regions = [
@@ -140,12 +141,13 @@ class Convolution(SeededGenerator):
 
     def _sample_patches(self, view: View, stage: int) -> NDArray[np.float64]:
         sampled, _ = view.sample(SAMPLE_IMAGES)
-        images = sampled.toarray() if sparse.issparse(sampled) else to_numpy(sampled)
-        here = Place.of(None, "float64")
-        # Few images have more patches than are needed: some of each.
-        patches = to_numpy(self._patches(images.astype(np.float64).reshape(-1, *self.shape), here))
-        chosen = streams.permutation(len(patches), self.seed, stage, "patches")[:SAMPLE_PATCHES]
-        return np.asarray(patches[np.sort(chosen)])
+        images = (sampled.toarray() if sparse.issparse(sampled) else to_numpy(sampled)).reshape(-1, *self.shape)
+        sides = [len(images), *(side - self.patch + 1 for side in self.shape[:2])]
+        draw = streams.uniform((3, SAMPLE_PATCHES), self.seed, stage, "patches")
+        i, y, x = ((row * side).astype(np.int64)[:, None, None] for row, side in zip(draw, sides, strict=True))
+        steps = np.arange(self.patch)
+        patches = images[i, y + steps[None, :, None], x + steps[None, None, :]]
+        return np.asarray(patches.reshape(SAMPLE_PATCHES, -1), np.float64)
 
     def _learn_patches(self, view: View) -> None:
         """The mean patch, and the symmetric matrix that brings patches to variance 1 in all strong directions."""

@@ -72,7 +72,7 @@ class RandomProjections(SeededGenerator):
         if "distance" not in self.learnt:
             self._learn(view)
         place, xp = view.place, view.place.xp
-        distance = float(self.learnt["distance"])
+        distance = float(self.learnt["distance"][0])
         shift = self.learnt["mean"].astype(np.float64)
         if "basis" in self.learnt:
             basis = self.learnt["basis"].astype(np.float64) / distance
@@ -105,7 +105,7 @@ class RandomProjections(SeededGenerator):
         else:
             self.learnt["factors"] = factors
         few = np.arange(len(X)) if len(X) <= DISTANCE_ROWS else np.linspace(0, len(X) - 1, DISTANCE_ROWS).astype(int)
-        self.learnt["distance"] = np.array(median_distance(X[few].astype(np.float64), weights[few]))
+        self.learnt["distance"] = np.array([median_distance(X[few].astype(np.float64), weights[few])])
 
     # ---- what is done at each stage ----
     def _projection(self, stage: int, size: int, view: View) -> Array:
