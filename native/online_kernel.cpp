@@ -70,15 +70,17 @@ int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int6
     const double y = c.labels[e], h = c.weights ? c.weights[e] : 1.0;
     const bool learning = h > 0 && y == y;
     if (learning && m.peer_order) see_label(m, y);
-    const double raw = machine.dot(learning) + (c.offsets ? c.offsets[e] : 0.0), p = clipped(m, raw);
+    const double raw = (m.peer_order ? machine.peer_dot() : machine.dot(learning)) + (c.offsets ? c.offsets[e] : 0.0);
+    const double p = clipped(m, raw);
     predictions[e] = p;
     if (!std::isfinite(raw)) return PM_NOT_FINITE;
     if (!learning) continue;
-    m.features += static_cast<uint64_t>(machine.expanded());
     const Point point = at(static_cast<Loss>(m.loss), p, y, m.quantile);
+    if (m.peer_order) machine.dot(peer_learns(point));
+    m.features += static_cast<uint64_t>(machine.expanded());
     m.loss_sum += h * value(point);
     m.loss_weight += h;
-    m.ftrl ? machine.update_ftrl(point, h) : machine.update(point, h);
+    if (!m.peer_order || peer_learns(point)) m.ftrl ? machine.update_ftrl(point, h) : machine.update(point, h);
     see_label(m, y);
     m.examples += 1;
   }

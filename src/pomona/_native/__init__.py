@@ -64,6 +64,7 @@ from pomona._native.text import (
     TextRows,
     gram_growth,
     parse_text,
+    text_labels,
     vw_names,
 )
 
@@ -120,6 +121,7 @@ __all__ = [
     "online_scratch_bytes",
     "parse_text",
     "pointer",
+    "text_labels",
     "text_rows",
     "unmix",
     "vw_names",
