@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pomona.atomic import check_writable
 from pomona.cli import common
-from pomona.cli.parser import Check, Parser, interactions, joined, names, number, one_of, size, whole
+from pomona.cli.parser import Check, Parser, interactions, joined, names, number, one_of, size, whole, wholes
 from pomona.cli.progress import ProgressDisplay
 from pomona.errors import OptionError
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
-from pomona.words import byte_words, count_words, loss_words, time_words
+from pomona.words import byte_words, count_words, figure_words, time_words
 
 if TYPE_CHECKING:
     from pomona.model import Model
 
 LOSSES = ("squared", "logistic", "hinge", "quantile", "poisson")
 UPDATES = ("adaptive", "adagrad", "sgd", "ftrl")
+HEURISTICS = ("weight", "scaled", "ssm", "picky-weight", "picky-ssm")
 NUMERIC = ("hat", "onehot", "raw", "standard")
-LEARNERS = ("online",)
 
 DESCRIPTION = """\
 Learns from one or more files, an example at a time, in bounded memory. VW
@@ -35,6 +36,7 @@ EXAMPLES = """\
   pomona train adult.parquet --target label --interactions quadratic \\
       --passes 3 -o adult.pomona
   pomona train 'day_*.csv.zst' --target click --ignore id,date --holdout 0.1
+  pomona train rcv1.vw --learner apple --alpha 1 -o rcv1.pomona
   zcat big.vw.gz | pomona train - --format vw --loss squared -o big.pomona"""
 
 
@@ -45,6 +47,7 @@ def parser() -> Parser:
     result.add_argument("-o", "--output", metavar="MODEL", help="file for the model; appears when complete")
     _add_task_options(result)
     _add_feature_options(result)
+    _add_apple_options(result)
     _add_learning_options(result)
     _add_pass_options(result)
     common.add_column_options(result)
@@ -75,7 +78,11 @@ def _add_task_options(result: Parser) -> None:
     kinds = ("binary", "multiclass", "regression")
     _option(group, "task", one_of(*kinds), "KIND", f"{', '.join(kinds)} (default: found from the target)")
     group.add_argument(
-        "--learner", type=one_of(*LEARNERS), default="online", metavar="NAME", help="online (default: online)"
+        "--learner",
+        type=one_of(*LEARNERS),
+        default="online",
+        metavar="NAME",
+        help=f"{', '.join(LEARNERS)} (default: online)",
     )
     _option(group, "loss", one_of(*LOSSES), "NAME", f"{', '.join(LOSSES)} (default: by task)")
     _option(group, "quantile", number(above=0, below=1), "Q", "level of the quantile loss")
@@ -106,6 +113,25 @@ def _add_feature_options(result: Parser) -> None:
         default=[],
         metavar="NAMES",
         help="VW namespaces with n-grams (default: all)",
+    )
+
+
+def _add_apple_options(result: Parser) -> None:
+    group = result.add_argument_group("apple: features that grow while learning")
+    _option(group, "alpha", number(least=0, most=4), "A", "s^A new parents a round, s the features of an example")
+    _option(group, "heuristic", one_of(*HEURISTICS), "NAME", ", ".join(HEURISTICS))
+    _option(group, "epochs", whole(1), "N", "equal parts of the data, a round after each but the last")
+    _option(group, "grow", one_of("all", "first"), "PASSES", "over all passes, or the first alone")
+    _option(group, "rounds", wholes, "COUNTS", "rounds after so many examples, as in 1000,5000")
+    _option(group, "degree", whole(1), "N", "most factors of a product (default: the epochs)")
+    group.add_argument("--fallback", action="store_true", help="each round also takes the simplest that is left")
+    group.add_argument(
+        "--expand",
+        type=names,
+        action="extend",
+        default=[],
+        metavar="NAMES",
+        help="columns or namespaces that are multiplied (default: all)",
     )
 
 
@@ -152,6 +178,10 @@ def learn_options(args: argparse.Namespace) -> LearnOptions:
     return LearnOptions(**given)
 
 
+#: Learners by name, each with the function that makes its options from the arguments.
+LEARNERS: dict[str, Callable[[argparse.Namespace], Any]] = {"online": learn_options, "apple": learn_options}
+
+
 def encode_options(args: argparse.Namespace) -> EncodeOptions:
     """The encoding options that were given."""
     return EncodeOptions(**{field.name: getattr(args, field.name) for field in fields(EncodeOptions)})
@@ -175,7 +205,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def train_and_save(args: argparse.Namespace) -> Model:
+def train_and_save(args: argparse.Namespace) -> Model[Any]:
     """The model that the arguments ask for, with progress on standard error unless ``--quiet``."""
     from pomona.model import train
     from pomona.source import open_source
@@ -190,7 +220,7 @@ def train_and_save(args: argparse.Namespace) -> Model:
         source,
         read=read,
         encode=encode_options(args),
-        learn=learn_options(args),
+        learn=LEARNERS[args.learner](args),
         progress=display,
     )
     if display is not None:
@@ -214,8 +244,10 @@ def _check_roles(args: argparse.Namespace, source: Any) -> None:
             raise OptionError(f"--{role} is for tables; {source.name} holds sparse examples, labels included")
 
 
-def _unknown_fields(model: Model) -> list[str]:
+def _unknown_fields(model: Model[Any]) -> list[str]:
     """A warning for each product of namespaces that the data does not have."""
+    if "interactions" not in model.options["learn"]:
+        return []
     fields = list(model.learner.fields)
     return [
         f"warning: --interactions {term} made no products: there is no namespace {name!r} in the data"
@@ -226,15 +258,12 @@ def _unknown_fields(model: Model) -> list[str]:
     ]
 
 
-def _closing_lines(model: Model, output: str | None) -> list[str]:
+def _closing_lines(model: Model[Any], output: str | None) -> list[str]:
     summary = model.summary
-    held_out = "" if summary["held_out"] is None else f", {loss_words(summary['held_out'])} held out"
-    error = "" if summary["error"] is None else f" and error {100 * summary['error']:.2f} %"
     rate = count_words(summary["examples"] / summary["seconds"])
-    lines = [
-        f"{summary['loss_name']} loss {loss_words(summary['loss'])}{error} progressive{held_out};"
-        f" {summary['weights']:,} weights; {time_words(summary['seconds'])}, {rate} examples/s"
-    ]
+    weights = f"{summary['weights']:,} weights; " if "weights" in summary else ""
+    figures = figure_words(summary)
+    lines = [f"{figures}{'; ' if figures else ''}{weights}{time_words(summary['seconds'])}, {rate} examples/s"]
     if output is None:
         return [*lines, "nothing was saved: give -o FILE to keep the model"]
     return [*lines, f"saved {output} ({byte_words(os.path.getsize(output))})"]

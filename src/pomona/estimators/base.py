@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -24,8 +24,9 @@ from pomona.model import Model, Progress, load, train
 from pomona.model.inspect import top_features
 from pomona.model.memory import MemoryTrainer, collect, scale_targets
 from pomona.model.pipeline import TargetScale
+from pomona.model.start import plain_options
 from pomona.model.train import Trainer, check_fields
-from pomona.online.learner import OnlineLearner
+from pomona.online.apple import new_learner
 from pomona.online.parameters import UPDATES, OnlineParameters, check, degree_of
 from pomona.options import BINS, EncodeOptions, LearnOptions, ReadOptions
 from pomona.source import open_source
@@ -167,7 +168,7 @@ class OnlineEstimator(BaseEstimator):
         self, X: inputs.Rows, labels: NDArray[np.float64], weights: NDArray[np.float64] | None, learn: LearnOptions
     ) -> Trainer:
         """Encode rows as they are learnt, in an order drawn once and shuffled further in each pass."""
-        model: Model = self.model_
+        model: Model[Any] = self.model_
         assert model.encoder is not None
         order = np.arange(len(labels))
         if learn.shuffle:
@@ -196,7 +197,7 @@ class OnlineEstimator(BaseEstimator):
         *,
         keep_constant: bool,
         read: Mapping[str, Any],
-    ) -> Model:
+    ) -> Model[Any]:
         """A model that has learnt nothing but how to encode the columns."""
         names = self._names()
         reading, encode = self._read_options(names, **read), self._encode_options()
@@ -212,10 +213,10 @@ class OnlineEstimator(BaseEstimator):
                 keep_constant=keep_constant,
             )
         fields = list(names) if encoder is None else encoder.fields
-        options = {name: asdict(group) for name, group in (("read", reading), ("encode", encode), ("learn", learn))}
+        options = plain_options(reading, encode, learn)
         parameters = OnlineParameters.from_options(learn, task)
-        check_fields(parameters, fields)
-        return Model(task, OnlineLearner(parameters, fields), encoder, options=options)
+        check_fields(learn, fields)
+        return Model(task, new_learner(parameters, fields, learn), encoder, options=options)
 
     def _names(self) -> list[str]:
         if hasattr(self, "feature_names_in_"):
@@ -293,7 +294,7 @@ class OnlineEstimator(BaseEstimator):
         """Fit from the beginning."""
         raise NotImplementedError
 
-    def _adopt(self, model: Model, names: Sequence[str]) -> None:
+    def _adopt(self, model: Model[Any], names: Sequence[str]) -> None:
         """Become the estimator of a model that was trained elsewhere."""
         self.model_ = model
         self.n_iter_ = model.summary.get("passes", 1)
@@ -310,7 +311,7 @@ class OnlineEstimator(BaseEstimator):
     def _raw(self, X: Any) -> NDArray[np.float64]:
         """Raw predictions, one row or number an example."""
         check_is_fitted(self, "model_")
-        model: Model = self.model_
+        model: Model[Any] = self.model_
         if is_path(X) or hasattr(X, "chunks"):
             chunks = model.chunks(X)
         else:
@@ -375,7 +376,7 @@ class OnlineEstimator(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which ``pomona predict``, :func:`pomona.load` and :meth:`load` read."""
         check_is_fitted(self, "model_")
-        model: Model = self.model_
+        model: Model[Any] = self.model_
         own: dict[str, Any] = {
             "feature_names": list(getattr(self, "feature_names_in_", [])),
             "n_features": getattr(self, "n_features_in_", None),

@@ -73,7 +73,7 @@ class MemoryTrainer(Trainer):
 
     def __init__(
         self,
-        model: Model,
+        model: Model[OnlineLearner],
         learn: LearnOptions,
         examples: Examples,
         source: Source,
@@ -86,6 +86,9 @@ class MemoryTrainer(Trainer):
         """All passes; stops early when the held-out loss stops falling."""
         self.run(lambda: [self._learnt.chunk])
 
+    def _expected(self) -> int | None:
+        return len(self._learnt)
+
     def _learn(self, chunk: Chunk, rng: np.random.Generator) -> None:
         assert chunk.labels is not None
         order = self._learnt.order()
@@ -95,7 +98,7 @@ class MemoryTrainer(Trainer):
 
 
 def collect(
-    model: Model, chunks: Iterable[Chunk], labels: Floats, weights: Floats | None, *, shuffle: bool
+    model: Model[OnlineLearner], chunks: Iterable[Chunk], labels: Floats, weights: Floats | None, *, shuffle: bool
 ) -> Examples:
     """All examples in the learner's own terms.
 
@@ -108,7 +111,7 @@ def collect(
     shuffle : whether the order of the examples has no meaning, so that equal ones can be counted together.
     """
     numbering = _Numbering(model.learner, model.encoder, shuffle)
-    named_fields = any("*" in term for term in model.learner.parameters.interactions)
+    named_fields = model.learner.uses_fields
     n = len(labels)
     store, hashes, done = _Store(n), np.empty(n if shuffle else 0, np.uint64), 0
     for chunk in chunks:
@@ -130,7 +133,7 @@ def collect(
     return Examples(replace(whole, labels=labels, weights=weights), learnt, copies)
 
 
-def scale_targets(model: Model, examples: Examples) -> Examples:
+def scale_targets(model: Model[OnlineLearner], examples: Examples) -> Examples:
     """Regression: the scale of the targets, from the examples, and the examples with targets in that scale."""
     labels = examples.chunk.labels
     assert labels is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from pomona.learner import State
 from pomona.online.names import FeatureNames
 from pomona.online.parameters import LOSSES, OnlineParameters
 from pomona.online.tables import Tables
+from pomona.online.terms import Terms, factors_at
+from pomona.task import Task
+from pomona.words import byte_words
 
 _RUNNING = ("examples", "weight_sum", "scale_sum", "clock", "lowest", "highest", "loss_sum", "loss_weight", "features")
 
@@ -36,11 +40,13 @@ class OnlineLearner:
     fields : names of the fields (namespaces, columns) that interactions refer to; may grow from chunk to chunk.
     """
 
+    family: ClassVar[str] = "online"
+
     def __init__(self, parameters: OnlineParameters, fields: Sequence[str] = ()) -> None:
         self.parameters = parameters
         self.fields = fields
         self.names = FeatureNames(parameters.bits)
-        self.tables = Tables(parameters)
+        self.tables = self._new_tables()
         self.map: _native.IdMap | None = None
         self.n_columns = 0
         self._scratch = np.zeros(0, np.uint8)
@@ -48,6 +54,9 @@ class OnlineLearner:
         self._model = _native.OnlineStruct()
         self._model.lowest, self._model.highest = np.inf, -np.inf
         self._configure()
+
+    def _new_tables(self) -> Tables:
+        return Tables(self.parameters)
 
     def _configure(self) -> None:
         parameters, model = self.parameters, self._model
@@ -61,6 +70,11 @@ class OnlineLearner:
         if parameters.peer_order and model.examples == 0:
             model.lowest = model.highest = 0.0
         self.tables.describe(model)
+
+    @property
+    def uses_fields(self) -> bool:
+        """Whether it matters which field a feature belongs to."""
+        return any("*" in term for term in self.parameters.interactions)
 
     # ---- the verbs ----
     def learn(
@@ -77,6 +91,9 @@ class OnlineLearner:
             if status == _native.FULL:
                 e = done if order is None else int(order[done])
                 predictions = self._make_room(chunk, labels, e, predictions)
+                struct = self._struct(chunk, labels)
+            elif status == _native.PAUSE:
+                self._pause()
                 struct = self._struct(chunk, labels)
             elif status == _native.NOT_FINITE:
                 raise NumericError(
@@ -95,6 +112,20 @@ class OnlineLearner:
         if len(chunk):
             _native.online_predict(self._model, struct, self._scratch, predictions)
         return predictions
+
+    def finish(self, raw: NDArray[np.float64], task: Task) -> NDArray[np.float64]:
+        """Raw predictions to probabilities (of the second class, or of all) or to values."""
+        loss = self.parameters.loss
+        if task.kind == "regression":
+            return np.exp(raw) if loss == "poisson" else raw
+        if loss == "softmax":
+            e = np.exp(raw - raw.max(axis=1, keepdims=True))
+            return np.asarray(e / e.sum(axis=1, keepdims=True))
+        p = np.clip((raw + 1) / 2, 0.0, 1.0) if loss == "squared" else 1 / (1 + np.exp(-raw))
+        if task.kind == "binary":
+            return p
+        total = p.sum(axis=1, keepdims=True)
+        return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / p.shape[1])
 
     def end_pass(self) -> None:
         """Nothing to do between passes."""
@@ -115,9 +146,12 @@ class OnlineLearner:
         """Sum of the progressive losses and of the weights they count with."""
         return float(self._model.loss_sum), float(self._model.loss_weight)
 
-    def weights_of(self, table: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Weights of scaled features, (slots,) or (slots, outputs), and inverse scales, of one table."""
-        slots, K = self.tables.slots[table], self.parameters.n_outputs
+    def weights_of(
+        self, table: int, places: NDArray[np.int64] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Weights of scaled features, (slots,) or (slots, outputs), and inverse scales, of a table or some places."""
+        chosen: Any = slice(None) if places is None else places
+        slots, K = self.tables.slots[table][chosen], self.parameters.n_outputs
         if K == 1:
             w, G, s = (slots[:, k].astype(np.float64) for k in (0, 1, 2))
         else:
@@ -125,7 +159,7 @@ class OnlineLearner:
             parts = (slots[:, 4 : 4 + K], slots[:, sums : sums + K], slots[:, 0])
             w, G, s = (part.astype(np.float64) for part in parts)
         if self.parameters.regularized:
-            waited = self._model.clock - self.tables.touched[table]
+            waited = self._model.clock - self.tables.touched[table][chosen]
             speed = np.where(G > 0, 1 / np.sqrt(np.where(G > 0, G, 1.0)), 0.0) if self.parameters.adaptive else 1.0
             tau = speed * (waited if K == 1 else waited[:, None])
             l1, l2 = self.parameters.l1, self.parameters.l2
@@ -137,6 +171,26 @@ class OnlineLearner:
         """The intercept of each output."""
         slot, K = self.tables.intercept, self.parameters.n_outputs
         return (slot[:1] if K == 1 else slot[4 : 4 + K]).astype(np.float64)
+
+    def terms(self) -> Terms:
+        """Every weight, with the name of its feature on demand."""
+        return Terms.of(self)
+
+    def factors_at(self, table: int, slots: list[int]) -> dict[int, tuple[int, ...]]:
+        """The rows of the features whose product stands in each of these slots, where that is known."""
+        return factors_at(self, table, slots)
+
+    def inspect(self, task: Task, top: int) -> dict[str, Any]:
+        """How full the tables are, and the strongest features."""
+        tables = self.tables
+        table = {
+            "hashed": any(tables.hashed),
+            "slots": sum(len(slots) for slots in tables.slots),
+            "used": tables.used,
+            "bytes": tables.nbytes,
+        }
+        facts = {"weights": _table_words(table, len(task.classes))}
+        return {"table": table, "facts": facts, "top": self.terms().top(task, top)}
 
     # ---- chunks ----
     def _make_room(
@@ -152,8 +206,16 @@ class OnlineLearner:
             wide[:, :outputs], wide[:, outputs:] = predictions, 0.0
             return wide
         rows = chunk.indices[chunk.indptr[e] : chunk.indptr[e + 1]]
-        self.tables.grow(self._model, int(rows.max()) + 1)
+        self._grow(int(rows.max()) + 1)
         return predictions
+
+    def _grow(self, n_rows: int) -> None:
+        """Make room for rows 0 … n_rows - 1."""
+        self.tables.grow(self._model, n_rows)
+
+    def _pause(self) -> None:
+        """Called after example ``pause_at`` of the kernel's struct."""
+        raise NotImplementedError
 
     def prepare(self, chunk: Chunk) -> RowChunk:
         """Rows of the tables in place of ids; features never met before get a row and leave their name."""
@@ -172,6 +234,7 @@ class OnlineLearner:
         elif self.parameters.bits is not None:
             if grow:
                 self.names.note_hashed(chunk)
+            indices = self._hashed_rows(indices)
         else:
             self.map = self.map or _native.IdMap(self.tables.row_limit)
             if grow:
@@ -188,6 +251,10 @@ class OnlineLearner:
             fields=None if chunk.fields is None else chunk.fields[first:last],
             offsets=chunk.offsets,
         )
+
+    def _hashed_rows(self, ids: NDArray[Any]) -> NDArray[Any]:
+        """What the kernel takes in place of ids when tables are hashed."""
+        return ids
 
     def _check_kind(self, closed: bool) -> None:
         """Columns by number and features by name have nothing in common."""
@@ -253,10 +320,15 @@ class OnlineLearner:
         return State(header, arrays)
 
     @classmethod
+    def _new(cls, header: dict[str, Any]) -> OnlineLearner:
+        """A learner that has learnt nothing, with the parameters of the header."""
+        return cls(OnlineParameters.from_header(header["parameters"]), header["fields"])
+
+    @classmethod
     def from_state(cls, state: State) -> OnlineLearner:
         """The learner that :meth:`state` described."""
         header, arrays = state.header, state.arrays
-        learner = cls(OnlineParameters.from_header(header["parameters"]), header["fields"])
+        learner = cls._new(header)
         for name, value in header["running"].items():
             number = float.fromhex(value)
             setattr(learner._model, name, int(number) if name == "features" else number)
@@ -276,3 +348,11 @@ class OnlineLearner:
             learner.map.insert(arrays["ids"])
         tables.describe(learner._model)
         return learner
+
+
+def _table_words(table: dict[str, Any], classes: int) -> str:
+    kind = "hashed to" if table["hashed"] else "exact, room for"
+    full = 100 * table["used"] / max(table["slots"], 1)
+    each = f" × {classes} classes" if classes > 2 else ""
+    size = byte_words(table["bytes"])
+    return f"{table['used']:,}{each} ({kind} {table['slots']:,}, {full:.0f} % full, {size})"
