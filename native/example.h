@@ -151,14 +151,16 @@ class Example {
     }
   }
 
+  // Features of the runs that are none.
+  int64_t n_zeros() const { return parents_ && !parents_->looked_up() ? parents_->n_zeros() : 0; }
   // Base features that may be multiplied.
   int64_t n_partners() const { return n_partners_; }
 
-  // Features of example e after expansion; nothing is looked up.
+  // Features of example e after expansion, or somewhat more; nothing is looked up.
   int64_t size_of(const pm_chunk& c, int64_t e) {
     if (!parents_) return load(c, e, false) ? expanded_size() : 0;
     load_rows(c, e, false);
-    return n_ + parents_->count();
+    return n_ + parents_->most();
   }
 
   // Adds the example to the moments of its features, those on trial included. slope[k]: derivative by output k.
@@ -166,6 +168,7 @@ class Example {
     double squares = 0;
     for (int64_t k = 0; k < K; ++k) squares += static_cast<double>(slope[k]) * slope[k];
     const auto add = [&](int region, uint64_t place, double m) {
+      if (m == 0) return;
       double* const sums = model_.moments[region] + place * static_cast<uint64_t>(3 + K);
       sums[0] += h * m * m, sums[1] += h * squares * m * m, sums[2] += 1;
       for (int64_t k = 0; k < K; ++k) sums[3 + k] += h * static_cast<double>(slope[k]) * m;
@@ -221,7 +224,7 @@ class Example {
   }
 
   bool look_up(bool learning) {
-    if (!parents_->looked_up()) return true;
+    if (!parents_->looked_up()) return parents_->lay_out(), true;
     const pm_parents& p = *model_.parents;
     if (learning && !p.block && p.room < p.limit && p.used + static_cast<uint64_t>(parents_->count()) > p.room) return false;
     parents_->look_up(learning);
@@ -234,12 +237,12 @@ class Example {
       visit(Run<Real>{2, 0, parents_->places(), parents_->products(), parents_->n_places(), Real(1), false});
       return;
     }
-    const int64_t block = model_.parents->block;
-    OneBehind<Real, Visit> runs(visit);
-    parents_->each_piece([&](uint32_t parent, Real a, int64_t from, int64_t to) {
-      runs(Run<Real>{2, static_cast<uint64_t>(parent * block), partner_row_ + from, partner_x_ + from, to - from, a, sorted_});
-    });
-    runs.finish();
+    const Stretch<Real>* const stretches = parents_->stretches();
+    const int64_t n = parents_->n_stretches();
+    for (int64_t i = 0; i < n; ++i) {
+      const Stretch<Real>& s = stretches[i];
+      visit(Run<Real>{2, s.base, partner_row_ + s.from, s.x, s.count, s.a, sorted_, stretches[i + 1 < n ? i + 1 : i].base});
+    }
   }
 
   static uint16_t field_of(const pm_chunk& c, int64_t k) {

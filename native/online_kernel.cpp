@@ -78,7 +78,7 @@ int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int6
     if (!learning) continue;
     const Point point = at(static_cast<Loss>(m.loss), p, y, m.quantile);
     if (m.peer_order) machine.dot(peer_learns(point));
-    m.features += static_cast<uint64_t>(machine.expanded());
+    m.features += static_cast<uint64_t>(machine.expanded() - machine.example().n_zeros());
     m.nonzeros += static_cast<uint64_t>(machine.example().n_partners());
     m.loss_sum += h * value(point);
     m.loss_weight += h;
@@ -107,7 +107,7 @@ int32_t learn_multi(pm_online& m, const pm_chunk& c, const int64_t* order, int64
     for (int64_t k = 0; k < m.n_outputs; ++k) total += predictions[e * m.n_outputs + k] = machine.score(k);
     if (!std::isfinite(total)) return PM_NOT_FINITE;
     if (!learning) continue;
-    m.features += static_cast<uint64_t>(machine.expanded());
+    m.features += static_cast<uint64_t>(machine.expanded() - machine.example().n_zeros());
     m.nonzeros += static_cast<uint64_t>(machine.example().n_partners());
     m.loss_sum += h * machine.loss(static_cast<int64_t>(y));
     m.loss_weight += h;

@@ -25,6 +25,15 @@ inline int64_t taken(int64_t n) {
   return (static_cast<int64_t>(sizeof(T)) * (n + 1) + 63) / 64 * 64;
 }
 
+// Neighbouring features of an example, multiplied with one parent. Products that belong to another parent have the value 0.
+template <class Real>
+struct Stretch {
+  uint64_t base;
+  int64_t from, count;
+  const Real* x;
+  Real a;
+};
+
 template <class Real>
 class Parents {
  public:
@@ -35,11 +44,14 @@ class Parents {
         place_(take<uint32_t>(memory, looked_up(p_) ? expanded : 0)),
         product_(take<Real>(memory, looked_up(p_) ? expanded : 0)),
         trial_(take<uint32_t>(memory, p_.joined ? expanded : 0)),
-        trial_product_(take<Real>(memory, p_.joined ? expanded : 0)) {}
+        trial_product_(take<Real>(memory, p_.joined ? expanded : 0)),
+        stretch_(take<Stretch<Real>>(memory, looked_up(p_) ? 0 : expanded)),
+        filled_(take<Real>(memory, looked_up(p_) ? 0 : expanded)) {}
   static int64_t bytes(const pm_parents& p, int64_t n, int64_t expanded) {
-    const int64_t found = looked_up(p) ? expanded : 0, tried = p.joined ? expanded : 0;
+    const int64_t found = looked_up(p) ? expanded : 0, tried = p.joined ? expanded : 0, laid = expanded - found;
     return taken<uint64_t>(p.words) + 2 * taken<uint32_t>(p.n_factors) + taken<uint32_t>(p.n) + taken<Real>(p.n) +
-           taken<uint64_t>(n) + taken<uint32_t>(found) + taken<Real>(found) + taken<uint32_t>(tried) + taken<Real>(tried);
+           taken<uint64_t>(n) + taken<uint32_t>(found) + taken<Real>(found) + taken<uint32_t>(tried) + taken<Real>(tried) +
+           taken<Stretch<Real>>(laid) + taken<Real>(laid);
   }
 
   // Whether products are looked up one by one before they are gathered.
@@ -82,11 +94,44 @@ class Parents {
     }
   }
 
+  // No more products than this, gaps included.
+  int64_t most() const { return n_active_ * n_; }
   int64_t count() const {
     int64_t total = 0;
     each_piece([&](uint32_t, Real, int64_t from, int64_t to) { total += to - from; });
     return total;
   }
+
+  // Lays the products of blocks out in stretches as long as possible: short gaps are filled with zeros.
+  void lay_out() {
+    n_stretches_ = n_zeros_ = 0;
+    Real* filled = filled_;  // values of stretches with gaps
+    uint64_t base = 0;
+    each_piece([&](uint32_t parent, Real a, int64_t from, int64_t to) {
+      Stretch<Real>& last = stretch_[n_stretches_ ? n_stretches_ - 1 : 0];
+      const uint64_t own = static_cast<uint64_t>(parent) * static_cast<uint64_t>(p_.block);
+      const int64_t gap = n_stretches_ && own == base ? from - (last.from + last.count) : kGap;
+      if (gap >= kGap) {
+        stretch_[n_stretches_++] = {own, from, to - from, x_ + from, a};
+        base = own;
+        return;
+      }
+      if (last.x == x_ + last.from) {
+        std::memcpy(filled, last.x, static_cast<size_t>(last.count) * sizeof(Real));
+        last.x = filled;
+        filled += last.count;
+      }
+      for (int64_t k = 0; k < gap; ++k) *filled++ = 0;
+      std::memcpy(filled, x_ + from, static_cast<size_t>(to - from) * sizeof(Real));
+      filled += to - from;
+      last.count += gap + to - from;
+      n_zeros_ += gap;
+    });
+  }
+  const Stretch<Real>* stretches() const { return stretch_; }
+  int64_t n_stretches() const { return n_stretches_; }
+  // Features of stretches that are none.
+  int64_t n_zeros() const { return n_zeros_; }
 
   // Looks all products up. While learning, new ones get a slot as long as there is room.
   void look_up(bool learning) {
@@ -113,6 +158,7 @@ class Parents {
 
  private:
   static constexpr int64_t kBlock = 128;
+  static constexpr int64_t kGap = 8;  // to begin a stretch costs about as much as so many features
 
   void add(uint32_t parent, Real value) {
     active_[n_active_] = parent;
@@ -208,6 +254,9 @@ class Parents {
   Real* product_;
   uint32_t* trial_;
   Real* trial_product_;
+  Stretch<Real>* stretch_;
+  Real* filled_;
+  int64_t n_stretches_ = 0, n_zeros_ = 0;
   const uint32_t* rows_ = nullptr;
   const Real* x_ = nullptr;
   int64_t n_ = 0, n_active_ = 0, n_places_ = 0, n_trials_ = 0;

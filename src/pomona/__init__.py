@@ -6,20 +6,30 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pomona.estimators import OnlineClassifier, OnlineRegressor
+    from pomona.estimators import AppleClassifier, AppleRegressor, OnlineClassifier, OnlineRegressor
     from pomona.model import Model, load
 
 __version__ = "0.1.0"
 
 #: Public name → module that defines it; imported on first use, so that ``import pomona`` stays light.
 _LAZY = {
+    "AppleClassifier": "pomona.estimators",
+    "AppleRegressor": "pomona.estimators",
     "OnlineClassifier": "pomona.estimators",
     "OnlineRegressor": "pomona.estimators",
     "Model": "pomona.model",
     "load": "pomona.model",
 }
 
-__all__ = ["Model", "OnlineClassifier", "OnlineRegressor", "__version__", "load"]
+__all__ = [
+    "AppleClassifier",
+    "AppleRegressor",
+    "Model",
+    "OnlineClassifier",
+    "OnlineRegressor",
+    "__version__",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

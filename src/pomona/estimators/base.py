@@ -104,8 +104,13 @@ class OnlineEstimator(BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
+    @property
+    def _degree(self) -> int:
+        """Of the features, for choices that depend on how many there are."""
+        return degree_of(self._learn_options())
+
     def _encode_options(self) -> EncodeOptions:
-        bins = BINS[degree_of(self.interactions)] if self.bins is None else int(self.bins)
+        bins = BINS[self._degree] if self.bins is None else int(self.bins)
         return EncodeOptions(numeric=self.numeric, bins=bins)
 
     def _read_options(self, names: Sequence[str], **given: Any) -> ReadOptions:
@@ -142,7 +147,7 @@ class OnlineEstimator(BaseEstimator):
         learn = self._learn_options(**({"passes": 1, "holdout": 0.0} if stream else {}))
         if first:
             self.model_ = self._start(X, weights, task, learn, keep_constant=stream, read=read)
-        degree, auto = self.model_.learner.parameters.degree, self.passes == "auto" and not stream
+        degree, auto = degree_of(learn), self.passes == "auto" and not stream
         if self._is_large(X):
             learn = replace(learn, passes=auto_passes(len(labels), degree)) if auto else learn
             trainer = self._run_large(X, labels, weights, learn)
@@ -277,7 +282,7 @@ class OnlineEstimator(BaseEstimator):
         if self.passes == "auto":
             rows = source.n_rows if hasattr(source, "batches") else source.n_examples
             rows = _count(data, source, options) if rows is None else rows
-            learn = replace(learn, passes=auto_passes(rows, degree_of(learn.interactions)))
+            learn = replace(learn, passes=auto_passes(rows, degree_of(learn)))
         model = train(source, read=options, encode=self._encode_options(), learn=learn, progress=self._report)
         self._adopt(model, [name for name in columns if name not in {target, options.weight, *options.ignore}])
         return self

@@ -90,7 +90,7 @@ def train(
 
 def with_bins(encode: EncodeOptions, learn: LearnOptions) -> EncodeOptions:
     """The number of bins that suits the degree of the interactions, where none is given."""
-    return encode if encode.bins is not None else replace(encode, bins=BINS[degree_of(learn.interactions)])
+    return encode if encode.bins is not None else replace(encode, bins=BINS[degree_of(learn)])
 
 
 def _start(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -38,6 +38,8 @@ class AppleParameters:
     fallback: bool = False
     #: Names of the fields whose features are multiplied; none: all.
     expand: tuple[str, ...] = ()
+    #: At most 2**bits base features and as many products have weights of their own; None: what the memory allows.
+    bits: int | None = None
 
     @classmethod
     def from_options(cls, options: LearnOptions) -> AppleParameters:
@@ -48,6 +50,7 @@ class AppleParameters:
             degree=options.degree,
             fallback=options.fallback,
             expand=tuple(options.expand),
+            bits=options.bits,
         )
 
     @property
@@ -98,7 +101,7 @@ class AppleLearner(OnlineLearner):
 
     def _new_tables(self) -> AppleTables:
         picky = self.rule is not None and self.rule.trial is not None
-        return AppleTables(self.parameters, picky, self.rule is not None and self.rule.moments)
+        return AppleTables(self.parameters, self.apple.bits, picky, self.rule is not None and self.rule.moments)
 
     @property
     def uses_fields(self) -> bool:
@@ -162,11 +165,11 @@ class AppleLearner(OnlineLearner):
     def _candidates(self) -> tuple[NDArray[np.int64], Statistics]:
         """Monomials that may become parents, by parent and row, and what is known of them."""
         tables, parents = self.grown, self.parents
-        rows = np.setdiff1d(tables.appeared(0), [m[0] for m in parents.monomials if len(m) == 1])
+        rows = _without(tables.appeared(0), [m[0] for m in parents.monomials if len(m) == 1])
         if self.apple.expand:
             rows = rows[rows < len(self._expandable)]
             rows = rows[self._expandable[rows]]
-        slots = np.setdiff1d(tables.appeared(1), tables.places_of(parents, [k for k in parents.links if k[0] >= 0]))
+        slots = _without(tables.appeared(1), tables.places_of([link for link in parents.links if link[0] != ROOT]))
         owners, partners = tables.products_at(slots)
         degrees = parents.degrees[owners] + 1 if len(slots) else np.zeros(0, np.int64)
         low = degrees < self.apple.most_factors
@@ -208,7 +211,7 @@ class AppleLearner(OnlineLearner):
         self, links: NDArray[np.int64], degree: NDArray[np.int64], scores: NDArray[np.float64], taken: list[int]
     ) -> int:
         """The fall-back rule of section 2.4: a monomial of the smallest degree that is left."""
-        left = np.setdiff1d(np.arange(len(links)), taken)
+        left = _without(np.arange(len(links)), taken)
         left = left[degree[left] == degree[left].min()]
         finite = np.where(scores[left] > 0, scores[left], 0.0)
         left = left[finite == finite.max()]
@@ -256,9 +259,6 @@ class AppleLearner(OnlineLearner):
             self._point()  # namespaces may have come
         return super()._struct(chunk, labels)
 
-    def _hashed_rows(self, ids: NDArray[Any]) -> NDArray[Any]:
-        return (ids & np.uint64(len(self.tables.slots[0]) - 1)).astype(np.uint32)
-
     def _note_expandable(self, chunk: RowChunk) -> None:
         """Mark the rows whose field takes part: only they may become parents."""
         names = np.array([name in self.apple.expand for name in self.fields], np.bool_)
@@ -279,6 +279,14 @@ class AppleLearner(OnlineLearner):
         owners, rows = self.grown.products_at(np.array(slots, np.int64))
         products = [self.parents.product(*link) for link in zip(owners.tolist(), rows.tolist(), strict=True)]
         return dict(zip(slots, products, strict=True))
+
+    def degrees_of(self, tables: NDArray[np.int64], slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Number of factors of the features in these slots of these tables."""
+        degrees = np.ones(len(slots), np.int64)
+        products = tables == 1
+        if products.any():
+            degrees[products] += self.parents.degrees[self.grown.products_at(slots[products])[0]]
+        return degrees
 
     def inspect(self, task: Task, top: int) -> dict[str, Any]:
         """How full the tables are, how the features grew, and the strongest of them."""
@@ -344,10 +352,20 @@ class AppleLearner(OnlineLearner):
         return learner
 
 
+def _without(rising: NDArray[np.int64], some: Any) -> NDArray[np.int64]:
+    """Rising numbers, but for some of them."""
+    places = np.searchsorted(rising, some)
+    found = places[rising[np.minimum(places, len(rising) - 1)] == some] if len(rising) else places[:0]
+    kept = np.ones(len(rising), np.bool_)
+    kept[found] = False
+    return rising[kept]
+
+
 def new_learner(parameters: OnlineParameters, fields: Sequence[str], options: LearnOptions) -> OnlineLearner:
     """The learner that the options ask for."""
     if options.learner == "apple":
-        return AppleLearner(parameters, fields, AppleParameters.from_options(options))
+        # Rows are numbered, not hashed: a feature that may be multiplied must be known.
+        return AppleLearner(replace(parameters, bits=None), fields, AppleParameters.from_options(options))
     return OnlineLearner(parameters, fields)
 
 

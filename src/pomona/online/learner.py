@@ -234,7 +234,6 @@ class OnlineLearner:
         elif self.parameters.bits is not None:
             if grow:
                 self.names.note_hashed(chunk)
-            indices = self._hashed_rows(indices)
         else:
             self.map = self.map or _native.IdMap(self.tables.row_limit)
             if grow:
@@ -251,10 +250,6 @@ class OnlineLearner:
             fields=None if chunk.fields is None else chunk.fields[first:last],
             offsets=chunk.offsets,
         )
-
-    def _hashed_rows(self, ids: NDArray[Any]) -> NDArray[Any]:
-        """What the kernel takes in place of ids when tables are hashed."""
-        return ids
 
     def _check_kind(self, closed: bool) -> None:
         """Columns by number and features by name have nothing in common."""
@@ -309,7 +304,7 @@ class OnlineLearner:
         if self.map is not None:
             arrays["ids"] = self.map.ids()
         for i, (slots, touched) in enumerate(zip(self.tables.slots, self.tables.touched, strict=True)):
-            used = np.flatnonzero(slots.any(axis=1))
+            used = np.flatnonzero(slots.view(np.uint32).any(axis=1))  # a tag may look like no number
             if len(used) < len(slots) // 2:
                 arrays[f"used{i}"] = used
             else:

@@ -22,7 +22,12 @@ INTERACTIONS = ("linear", "quadratic", "cubic")
 ALL_FIELDS, NO_FIELD = -1, -2
 
 
-def degree_of(interactions: str | Sequence[str]) -> int:
+def degree_of(options: LearnOptions) -> int:
+    """Largest number of factors in a feature, for choices that depend on it; apple counts as pairs."""
+    return 2 if options.learner == "apple" else most_factors(options.interactions)
+
+
+def most_factors(interactions: str | Sequence[str]) -> int:
     """Largest number of factors in a feature."""
     terms = (interactions,) if isinstance(interactions, str) else interactions
     named = {"linear": 1, "quadratic": 2, "cubic": 3}
@@ -115,7 +120,7 @@ class OnlineParameters:
     @property
     def degree(self) -> int:
         """Largest number of factors in a feature."""
-        return degree_of(self.interactions)
+        return most_factors(self.interactions)
 
     def products(self, fields: Sequence[str]) -> NDArray[np.int32]:
         """The fields to multiply, each set of fields in every order (see native/example.h)."""

@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 
 from pomona import _native
 from pomona.online.parameters import OnlineParameters
-from pomona.online.parents import Parents
+from pomona.online.parents import ROOT, Parents
 from pomona.online.tables import Tables
 
 #: A table found by key grows when it is fuller than this.
 FULLEST = 0.7
-#: Slots of the first table found by key.
-SMALLEST = 1 << 16
+#: Blocks together have at most so many slots: beyond, most of them would stay empty.
+LARGEST_BLOCKS = 1 << 20
+#: The smallest table found by key has 2**MIN_BITS slots.
+MIN_BITS = 10
 
 
 class AppleTables(Tables):
@@ -26,29 +28,34 @@ class AppleTables(Tables):
     products that occur take room. At the memory limit the weakest half of the products is dropped.
     """
 
-    def __init__(self, parameters: OnlineParameters, picky: bool, moments: bool) -> None:
+    def __init__(self, parameters: OnlineParameters, bits: int | None, picky: bool, moments: bool) -> None:
         super().__init__(parameters)
+        self.bits = bits
         self.hashed = [False, False]
         self.slots.append(self._empty(0))
         self.touched.append(self._clocks(0))
         #: Slots a parent; 0: products are found by key.
-        self.block = 0 if parameters.bits is not None else 4
+        self.block = 4
         self.owners = np.zeros((0, 2), np.uint32)
         self.products_used = 0
         self.keeps_moments = moments
         self.moments = [self._sums(len(self.slots[0])), self._sums(0)]
         self.joined = np.zeros(0, np.uint8) if picky else None
-        if self.block == 0:
-            self._rebuild(SMALLEST, np.zeros(0, np.int64))
 
     def _sums(self, n_slots: int) -> NDArray[np.float64]:
         return np.zeros((n_slots if self.keeps_moments else 0, 3 + self.parameters.n_outputs))
 
     @property
+    def row_limit(self) -> int:
+        limit = super().row_limit
+        return limit if self.bits is None else min(limit, 2**self.bits)
+
+    @property
     def largest(self) -> int:
-        """Slots that the table found by key may have: half of the memory."""
+        """Slots that the table found by key may have: half of the memory, or 2**bits."""
         each = self.slot_bytes + 8 + self.keeps_moments * 8 * (3 + self.parameters.n_outputs)
-        return max(SMALLEST, 1 << (self.parameters.memory // 2 // each).bit_length() - 1)
+        most = (self.parameters.memory // 2 // each).bit_length() - 1
+        return 1 << max(MIN_BITS, most if self.bits is None else min(most, self.bits))
 
     # ---- the kernel's view ----
     def describe_parents(self, model: _native.OnlineStruct, parents: Parents) -> None:
@@ -58,7 +65,6 @@ class AppleTables(Tables):
         model.regions[1] = _native.RegionStruct(
             self.slots[1].ctypes.data, touched.ctypes.data if len(touched) else None, len(self.slots[1]), False
         )
-        model.regions[0].hashed = False  # bits are taken off the ids before
         struct = parents.describe()
         struct.block = self.block
         struct.owners = self.owners.ctypes.data
@@ -73,7 +79,7 @@ class AppleTables(Tables):
     # ---- growing ----
     def grow_for(self, parents: Parents, n_rows: int) -> None:
         """Make room for rows 0 … n_rows - 1 and for their products."""
-        if self.parameters.bits is None and n_rows > len(self.slots[0]):
+        if n_rows > len(self.slots[0]):
             size = max(n_rows, min(2 * len(self.slots[0]), self.row_limit), 1024)
             self._extend(0, size)
             self.moments[0] = _extended(self.moments[0], size if self.keeps_moments else 0)
@@ -87,7 +93,7 @@ class AppleTables(Tables):
             block = max(n_rows, block + block // 2 if block > 4 else 0)
             block = (-(-block // 4) | 1) * 4
         needed = len(parents) * block
-        if needed > max(self.product_limit, SMALLEST):
+        if needed > min(self.product_limit, LARGEST_BLOCKS):
             self._to_keys(parents)
             return
         old, rows = self.block, len(self.slots[1]) // self.block
@@ -109,37 +115,38 @@ class AppleTables(Tables):
 
     def _to_keys(self, parents: Parents) -> None:
         """Products from blocks to the table found by key."""
-        used = self.used_products()
+        used = self.strongest(self.used_products(), parents)
         self.owners = np.stack(np.divmod(np.arange(len(self.slots[1])), self.block), axis=1).astype(np.uint32)
         self.block = 0
         self._rebuild(self._size_for(len(used)), used, parents)
 
     def _size_for(self, products: int) -> int:
-        return max(SMALLEST, 1 << int(products / FULLEST * 1.5).bit_length())
+        wanted = max(MIN_BITS, int(products / FULLEST * 1.5).bit_length())
+        return min(1 << wanted, self.largest)
 
     def grow_keys(self, parents: Parents) -> None:
         """Twice the slots; at the memory limit, the stronger half of the products instead."""
         used, size = np.flatnonzero(self.owners_known()), 2 * len(self.slots[1])
         if size > self.largest:
-            size = len(self.slots[1])
-            strength = self.strengths(used)
-            kept = np.sort(used[np.argpartition(-strength, len(used) // 2)[: len(used) // 2]])
-            own = self.places_of(parents, [link for link in parents.links if link[0] >= 0])
-            used = np.union1d(kept, own)
+            size, used = self.largest, self.strongest(used, parents)
         self._rebuild(size, used, parents)
 
-    def strengths(self, slots: NDArray[np.int64]) -> NDArray[np.float64]:
-        """How far each product can move a prediction: the largest weight of the scaled feature."""
+    def strongest(self, slots: NDArray[np.int64], parents: Parents) -> NDArray[np.int64]:
+        """Those of these products that can move predictions most, few enough for half the room at the limit."""
+        most = int(FULLEST * self.largest / 2)
+        if len(slots) <= most:
+            return slots
         K = self.parameters.n_outputs
         weights = self.slots[1][slots, :1] if K == 1 else self.slots[1][slots, 4 : 4 + K]
-        return np.asarray(np.abs(weights).max(axis=1, initial=0.0), np.float64)
+        strength = np.abs(weights).max(axis=1)
+        own = self.places_of([link for link in parents.links if link[0] != ROOT])
+        strength[np.isin(slots, own)] = np.inf  # parents stay
+        return np.sort(slots[np.argpartition(-strength, most)[:most]])
 
-    def _rebuild(self, n_slots: int, used: NDArray[np.int64], parents: Parents | None = None) -> None:
+    def _rebuild(self, n_slots: int, used: NDArray[np.int64], parents: Parents) -> None:
         """A table of ``n_slots`` found by key, with these slots of the old one."""
         owners = self.owners[used]
-        keys = np.zeros(0, np.uint64)
-        if parents is not None:
-            keys = parents.keys[owners[:, 0]] + _native.mix(owners[:, 1].astype(np.uint64))
+        keys = parents.keys[owners[:, 0]] + _native.mix(owners[:, 1].astype(np.uint64))
         places = _native.place_products(keys, n_slots)
         slots, clocks = self._empty(n_slots), self._clocks(n_slots)
         slots[places] = self.slots[1][used]
@@ -191,7 +198,7 @@ class AppleTables(Tables):
             return parents, rows
         return self.owners[slots, 0].astype(np.int64), self.owners[slots, 1].astype(np.int64)
 
-    def places_of(self, parents: Parents, products: list[tuple[int, int]]) -> NDArray[np.int64]:
+    def places_of(self, products: list[tuple[int, int]]) -> NDArray[np.int64]:
         """Slots of these products, given by parent and row; those that have none are left out."""
         if not products:
             return np.zeros(0, np.int64)
