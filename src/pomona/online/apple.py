@@ -94,6 +94,7 @@ class AppleLearner(OnlineLearner):
         self.parents = Parents(parameters.squares)
         #: Numbers of examples after which a round takes place; None: at doubling numbers.
         self.schedule: list[int] | None = None
+        self.planned = False
         self._expandable = np.zeros(0, np.bool_)
         self._field_marks = np.zeros(0, np.uint8)
         super().__init__(parameters, fields)
@@ -109,6 +110,7 @@ class AppleLearner(OnlineLearner):
 
     def plan(self, schedule: Sequence[int] | None) -> None:
         """Fix the numbers of examples after which rounds take place; None: doubling, for streams of unknown size."""
+        self.planned = True
         self.schedule = None if schedule is None else sorted(schedule)
         self._set_pause()
 
@@ -371,11 +373,11 @@ def new_learner(parameters: OnlineParameters, fields: Sequence[str], options: Le
 
 
 def plan_rounds(learner: OnlineLearner, options: LearnOptions, examples: int | None) -> None:
-    """Fix when the features of an apple learner grow, before its first example.
+    """Fix when the features of an apple learner grow, once and for all.
 
     ``examples`` is the number in one pass; None: not known, so that rounds take place at doubling numbers.
     """
-    if not isinstance(learner, AppleLearner) or learner.examples:
+    if not isinstance(learner, AppleLearner) or learner.planned:
         return
     if options.rounds is not None:
         learner.plan(options.rounds)
