@@ -306,7 +306,7 @@ class AppleLearner(OnlineLearner):
             **state.header,
             "apple": self.apple.header(),
             "parents": self.parents.header(),
-            "schedule": self.schedule,
+            "schedule": None if self.schedule is None else list(self.schedule),
             "nonzeros": int(self._model.nonzeros),
             "block": tables.block,
         }

@@ -304,7 +304,7 @@ class OnlineLearner:
         if self.map is not None:
             arrays["ids"] = self.map.ids()
         for i, (slots, touched) in enumerate(zip(self.tables.slots, self.tables.touched, strict=True)):
-            used = np.flatnonzero(slots.any(axis=1))
+            used = np.flatnonzero(slots.view(np.uint32).any(axis=1))  # a tag may look like no number
             if len(used) < len(slots) // 2:
                 arrays[f"used{i}"] = used
             else:

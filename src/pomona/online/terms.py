@@ -38,9 +38,9 @@ class Terms:
     @classmethod
     def of(cls, learner: OnlineLearner) -> Terms:
         weights, scales, tables, slots = [], [], [], []
-        for i, table in enumerate(learner.tables.slots):
+        for i in range(len(learner.tables.slots)):
             w, s = learner.weights_of(i)
-            used = np.flatnonzero((w != 0).reshape(len(table), -1).any(axis=1))
+            used = np.flatnonzero(w != 0 if w.ndim == 1 else (w != 0).any(axis=1))
             scale = np.where(s[used] > 0, 1 / np.where(s[used] > 0, s[used], 1.0), 1.0)
             if not learner.parameters.normalized:
                 scale = np.ones(len(used))
