@@ -37,7 +37,7 @@ from benchmarks.options import Log, done_saying, say
 RATES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 QUICK_SETS = ("titanic", "abalone", "mushroom", "ijcnn1", "spambase", "letter")
 QUICK_ROWS = 6000
-FEWEST_TUNING_ROWS = 2000
+FEWEST_TUNING_ROWS = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

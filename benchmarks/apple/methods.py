@@ -82,7 +82,13 @@ def generated(method: Method, X: sparse.csr_matrix) -> float:
     return float(np.mean(1 + k * (1 + (EPOCHS - 1) / 2 * parents)))
 
 
+#: Products of more columns than this do not fit a cache: every one of them is a wait for memory.
+WIDE = {"lin": 1 << 20, "quad": 1 << 11, "cubic": 1 << 8, "apple": 1 << 16}
+WIDE_FACTOR = 5.0
+
+
 def seconds_a_row(method: Method, X: sparse.csr_matrix) -> float:
     """What a row costs at the pessimistic rates."""
     rates = PEER_RATES if method.by_peer else RATES
-    return generated(method, X) / rates[method.base]
+    wide = X.shape[1] > WIDE[method.base]
+    return generated(method, X) / rates[method.base] * (WIDE_FACTOR if wide else 1.0)
