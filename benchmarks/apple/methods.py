@@ -14,8 +14,20 @@ from benchmarks.onehot import features_per_row
 ALPHAS = (0.125, 0.25, 0.5, 0.75, 1.0)
 EPOCHS = 6
 BASELINES = ("lin", "quad", "cubic")
+
+
+def reach(known: Any) -> Any:
+    """|w| times the scale times the root of the number of examples that had the feature.
+
+    A weight is known to about one over that root, so a rare feature needs a larger weight to be chosen before a
+    frequent one, and the products of a frequent feature have more to learn from.
+    """
+    size = np.abs(known.weight).reshape(len(known.scale), -1).sum(axis=1)
+    return size * known.scale * np.sqrt(known.count)
+
+
 #: Our expansions by their heuristic for parents; "apple" is the paper's.
-HEURISTICS = {"apple": "weight", "ssm": "ssm", "scaled": "scaled"}
+HEURISTICS: dict[str, Any] = {"apple": "weight", "ssm": "ssm", "scaled": "scaled", "reach": reach}
 INTERACTIONS = {"lin": "linear", "quad": "quadratic", "cubic": "cubic"}
 PEER = "vw-apple"
 PEER_BASELINES = ("vw-lin", "vw-quad", "vw-cubic")
