@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pomona.chunk import Chunk
+from pomona.chunk import Chunk, LookUp
 from pomona.encode.table import TableEncoder
 from pomona.errors import DataFormatError
 from pomona.source.blocks import OrderedMap, available_cores
@@ -46,6 +46,7 @@ class EncodedSource:
         need_labels: bool = True,
     ) -> None:
         self.table, self.encoder = table, encoder
+        self.look_up: LookUp | None = None
         self._y, self._weights, self._need_labels = y, weights, need_labels
         types = encoder.types()
         for extra in (encoder.target, encoder.weight):
@@ -108,7 +109,10 @@ class EncodedSource:
             row += len(batch)
 
     def _finished(self, part: Callable[[], Chunk], row: int) -> Chunk:
-        return self._with_labels(part(), row)
+        chunk = self._with_labels(part(), row)
+        ids: Any = chunk.indices
+        found = None if self.look_up is None or ids.dtype != np.uint64 else self.look_up(ids)
+        return chunk if found is None else replace(chunk, rows=found)
 
     def _with_labels(self, chunk: Chunk, row: int) -> Chunk:
         rows = slice(row, row + len(chunk))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -58,6 +59,19 @@ def peek(source: Source, rows: int) -> tuple[NDArray[Any], Iterator[Chunk]]:
         raise DataFormatError("the data has no examples", file=source.name)
     labels = np.concatenate([chunk.labels for chunk in seen if chunk.labels is not None])[:rows]
     return labels, itertools.chain(seen, chunks)
+
+
+@contextlib.contextmanager
+def looking_up(source: Any, learner: Any) -> Iterator[None]:
+    """While a source that can is asked to find the learner's rows on its own threads."""
+    if not hasattr(source, "look_up") or not hasattr(learner, "look_up"):
+        yield
+        return
+    source.look_up = learner.look_up
+    try:
+        yield
+    finally:
+        source.look_up = None
 
 
 def expected_examples(source: Source) -> int | None:

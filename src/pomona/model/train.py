@@ -18,7 +18,16 @@ from pomona.model.families import family
 from pomona.model.keep import KeptChunks
 from pomona.model.order import in_order
 from pomona.model.pipeline import Model, TargetScale
-from pomona.model.start import class_factors, expected_examples, find_task, known, open_data, peek, plain_options
+from pomona.model.start import (
+    class_factors,
+    expected_examples,
+    find_task,
+    known,
+    looking_up,
+    open_data,
+    peek,
+    plain_options,
+)
 from pomona.online.apple import AppleLearner, new_learner, plan_rounds
 from pomona.online.learner import OnlineLearner
 from pomona.online.losses import losses
@@ -87,7 +96,8 @@ def train(
     labels, chunks = peek(source, encode.sample_rows)
     model = _start(source, labels, encoder, learn, options)
     trainer = Trainer(model, learn, labels, source, progress)
-    trainer.run_chunks(chunks)
+    with looking_up(source, model.learner):
+        trainer.run_chunks(chunks)
     model.summary = trainer.summary(source.name, time.perf_counter() - start)
     return model
 
