@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pomona.estimators import AppleClassifier, AppleRegressor, OnlineClassifier, OnlineRegressor
+    from pomona.estimators.least_squares_classifiers import CalibratedLSClassifier, GLSClassifier, StagewiseClassifier
+    from pomona.estimators.least_squares_regressor import StagewiseRegressor
     from pomona.model import Model, load
 
 __version__ = "0.1.0"
@@ -17,6 +19,10 @@ _LAZY = {
     "AppleRegressor": "pomona.estimators",
     "OnlineClassifier": "pomona.estimators",
     "OnlineRegressor": "pomona.estimators",
+    "CalibratedLSClassifier": "pomona.estimators.least_squares_classifiers",
+    "GLSClassifier": "pomona.estimators.least_squares_classifiers",
+    "StagewiseClassifier": "pomona.estimators.least_squares_classifiers",
+    "StagewiseRegressor": "pomona.estimators.least_squares_regressor",
     "Model": "pomona.model",
     "load": "pomona.model",
 }
@@ -24,9 +30,13 @@ _LAZY = {
 __all__ = [
     "AppleClassifier",
     "AppleRegressor",
+    "CalibratedLSClassifier",
+    "GLSClassifier",
     "Model",
     "OnlineClassifier",
     "OnlineRegressor",
+    "StagewiseClassifier",
+    "StagewiseRegressor",
     "__version__",
     "load",
 ]

@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pomona.atomic import check_writable
-from pomona.cli import common
+from pomona.cli import common, least_squares
 from pomona.cli.parser import Check, Parser, interactions, joined, names, number, one_of, size, whole, wholes
 from pomona.cli.progress import ProgressDisplay
 from pomona.errors import OptionError
@@ -50,6 +50,7 @@ def parser() -> Parser:
     _add_apple_options(result)
     _add_learning_options(result)
     _add_pass_options(result)
+    least_squares.add_options(result)
     common.add_column_options(result)
     common.add_read_options(result)
     common.add_report_options(result, "print the figures as one JSON object at the end")
@@ -181,7 +182,13 @@ def learn_options(args: argparse.Namespace) -> LearnOptions:
 
 
 #: Learners by name, each with the function that makes its options from the arguments.
-LEARNERS: dict[str, Callable[[argparse.Namespace], Any]] = {"online": learn_options, "apple": learn_options}
+LEARNERS: dict[str, Callable[[argparse.Namespace], Any]] = {
+    "online": learn_options,
+    "apple": learn_options,
+    "gls": least_squares.gls_options,
+    "cls": least_squares.cls_options,
+    "stagewise": least_squares.stagewise_options,
+}
 
 
 def encode_options(args: argparse.Namespace) -> EncodeOptions:
