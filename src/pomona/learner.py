@@ -1,14 +1,16 @@
-"""What learns: the one interface that every family of pomona implements."""
+"""What learns: the interface that every family of pomona implements."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pomona.chunk import Chunk
+from pomona.chunk import Chunk, Source
+from pomona.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +22,43 @@ class State:
 
 
 class Learner(Protocol):
-    """Learns from chunks, in order, and predicts.
+    """Predicts from chunks, explains itself, and goes to a file.
 
     The laws: the size of the chunks does not matter; ``predict`` changes nothing; a learner made from
-    ``state()`` goes on exactly where the old one stopped.
+    ``state()`` predicts the same bits and goes on exactly where the old one stopped.
     """
+
+    #: Name of the family: in model files and, as a rule, on the command line.
+    family: ClassVar[str]
+
+    def predict(self, chunk: Chunk) -> NDArray[np.float64]:
+        """Raw predictions: margins or values (n,) or, for several outputs, (n, outputs)."""
+        ...
+
+    def finish(self, raw: NDArray[np.float64], task: Task) -> NDArray[np.float64]:
+        """Raw predictions to probabilities (of the second class, or of all) or to values."""
+        ...
+
+    def inspect(self, task: Task, top: int) -> dict[str, Any]:
+        """What there is to see inside, as plain JSON values.
+
+        ``facts`` says it in words, by heading, for people; ``top`` lists the strongest features, each with ``feature``
+        (its name), ``weight``, ``scale`` and, with several classes, ``class``.
+        """
+        ...
+
+    def state(self) -> State:
+        """Everything needed to predict, or to go on, elsewhere."""
+        ...
+
+    @classmethod
+    def from_state(cls, state: State) -> Learner:
+        """The learner that ``state`` described."""
+        ...
+
+
+class StreamLearner(Learner, Protocol):
+    """Learns from chunks as they come, in order."""
 
     def prepare(self, chunk: Chunk) -> Chunk:
         """The chunk in the learner's own terms, for use in ``learn`` now or in later passes; notes new features.
@@ -48,10 +82,31 @@ class Learner(Protocol):
         """The data has been seen once more."""
         ...
 
-    def predict(self, chunk: Chunk) -> NDArray[np.float64]:
-        """Raw predictions: margins (n,) or, for multi-class tasks, (n, classes)."""
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far a learner is that goes through the data in its own way."""
+
+    #: What was just done, in a few words: "stage 3", "pass 2: counting".
+    words: str
+    loss: float | None = None
+    held_out: float | None = None
+    #: Share of the work that is done, where that is known.
+    fraction: float | None = None
+
+
+class BatchLearner(Learner, Protocol):
+    """Learns from a source in passes of its own choice."""
+
+    @classmethod
+    def from_options(cls, options: Any, task: Task, fields: list[str]) -> BatchLearner:
+        """A learner that has learnt nothing, from the options of its family."""
         ...
 
-    def state(self) -> State:
-        """Everything needed to predict, or to go on, elsewhere."""
+    def fit(self, source: Source, report: Callable[[Step], None]) -> dict[str, Any]:
+        """Learn; every call of ``source.chunks()`` is a pass over the data.
+
+        Labels of the chunks are numbers: the code of the class, or the target. Returns what the summary of the model
+        should say besides the name of the data and the time: at least ``examples`` and ``passes``.
+        """
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -54,3 +54,14 @@ def time_words(seconds: float) -> str:
     minutes, second = divmod(round(seconds), 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
+
+
+def figure_words(summary: Mapping[str, Any]) -> str:
+    """Losses and error of training: ``logistic loss 0.31 and error 12.00 %, progressive, 0.32 held out``."""
+    parts = []
+    if summary.get("loss") is not None:
+        error = "" if summary.get("error") is None else f" and error {100 * summary['error']:.2f} %"
+        parts.append(f"{summary['loss_name']} loss {loss_words(summary['loss'])}{error}, progressive")
+    if summary.get("held_out") is not None:
+        parts.append(f"{loss_words(summary['held_out'])} held out")
+    return ", ".join(parts)

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         write_clicks(folder / "train.vw", args.examples, 0),
         write_clicks(folder / "test.vw", args.examples // 4, 1),
     ]
-    models: dict[str, Model] = {}
+    models: dict[str, Model[Any]] = {}
     scores: dict[str, Score] = {}
     for name, options in (("linear", []), ("quadratic", ["--interactions", "quadratic"])):
         arguments = ["train.vw", *options, "-o", f"{name}.pomona"]
@@ -120,14 +120,14 @@ def _has(picks: dict[str, Any], word: str) -> Any:
     return picks[field] == FIELDS[field].index(word)
 
 
-def _train(folder: Path, arguments: list[str]) -> Model:
+def _train(folder: Path, arguments: list[str]) -> Model[Any]:
     """Train as the command does, with the paths inside the folder."""
     placed = [str(folder / word) if word.endswith((".vw", ".pomona")) else word for word in arguments]
     args = train.parser().parse([*placed, "--quiet"])
     return train.train_and_save(args)
 
 
-def _comparison(models: dict[str, Model], scores: dict[str, Score], best: float) -> str:
+def _comparison(models: dict[str, Model[Any]], scores: dict[str, Score], best: float) -> str:
     rows: list[tuple[str, list[str], str]] = [
         ("loss while learning", [f"{model.summary['loss']:.4f}" for model in models.values()], ""),
         (
@@ -148,7 +148,7 @@ def _comparison(models: dict[str, Model], scores: dict[str, Score], best: float)
     return "\n".join(lines)
 
 
-def _findings(model: Model) -> str:
+def _findings(model: Model[Any]) -> str:
     from pomona.model.inspect import top_features
 
     lines = ["\nThe strongest weights of the quadratic model (+ means more clicks):\n"]

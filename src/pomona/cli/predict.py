@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def evaluate(model: Model, data: str) -> Score:
+def evaluate(model: Model[Any], data: str) -> Score:
     """How well a model predicts a file with labels."""
     from pomona.cli.score import Score
 
@@ -105,7 +105,7 @@ def evaluate(model: Model, data: str) -> Score:
     return score
 
 
-def columns(model: Model, show: str | None, raw: Any, predicted: Any) -> dict[str, Any]:
+def columns(model: Model[Any], show: str | None, raw: Any, predicted: Any) -> dict[str, Any]:
     """Name and values of each column of the output."""
     task = model.task
     names = [label_words(label) for label in task.classes]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TextIO
 from pomona.words import count_words, loss_words, task_words, time_words
 
 if TYPE_CHECKING:
+    from pomona.learner import Step
     from pomona.model import Progress
 
 #: Seconds between two drawings of the live line.
@@ -31,12 +32,17 @@ class ProgressDisplay:
         self.stream = sys.stderr if stream is None else stream
         self.live = self.stream.isatty()
         self.next_line = 1000
+        self.started = time.monotonic()
         self.drawn = 0.0
         self.header_shown = False
         self.latest: Progress | None = None
         self.before: Progress | None = None
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: Progress | Step) -> None:
+        from pomona.learner import Step  # needs numpy, which --help does not
+
+        if isinstance(progress, Step):
+            return self._step(progress)
         self.latest = progress
         if progress.examples >= self.next_line:
             self._line(progress)
@@ -47,6 +53,16 @@ class ProgressDisplay:
             self.stream.write(f"\r{self._row(progress)}\033[K")
             self.stream.flush()
             self.drawn = time.monotonic()
+
+    def _step(self, step: Step) -> None:
+        """A line for each step of a learner that goes through the data in its own way."""
+        figures = [(step.loss, "loss"), (step.held_out, "held out")]
+        words = [f"{name} {loss_words(value)}" for value, name in figures if value is not None]
+        seconds = time.monotonic() - self.started
+        if step.fraction:
+            words.append(f"{time_words(max(seconds * (1.0 - step.fraction) / step.fraction, 0.0))} left")
+        self.stream.write(f"{time_words(seconds):>9}  {', '.join([step.words, *words])}\n")
+        self.stream.flush()
 
     def close(self) -> None:
         """Print the line of the last example."""

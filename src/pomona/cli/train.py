@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from pomona.cli.parser import Check, Parser, interactions, joined, names, number
 from pomona.cli.progress import ProgressDisplay
 from pomona.errors import OptionError
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
-from pomona.words import byte_words, count_words, loss_words, time_words
+from pomona.words import byte_words, count_words, figure_words, time_words
 
 if TYPE_CHECKING:
     from pomona.model import Model
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 LOSSES = ("squared", "logistic", "hinge", "quantile", "poisson")
 UPDATES = ("adaptive", "adagrad", "sgd", "ftrl")
 NUMERIC = ("hat", "onehot", "raw", "standard")
-LEARNERS = ("online",)
 
 DESCRIPTION = """\
 Learns from one or more files, an example at a time, in bounded memory. VW
@@ -75,7 +75,11 @@ def _add_task_options(result: Parser) -> None:
     kinds = ("binary", "multiclass", "regression")
     _option(group, "task", one_of(*kinds), "KIND", f"{', '.join(kinds)} (default: found from the target)")
     group.add_argument(
-        "--learner", type=one_of(*LEARNERS), default="online", metavar="NAME", help="online (default: online)"
+        "--learner",
+        type=one_of(*LEARNERS),
+        default="online",
+        metavar="NAME",
+        help=f"{', '.join(LEARNERS)} (default: online)",
     )
     _option(group, "loss", one_of(*LOSSES), "NAME", f"{', '.join(LOSSES)} (default: by task)")
     _option(group, "quantile", number(above=0, below=1), "Q", "level of the quantile loss")
@@ -152,6 +156,10 @@ def learn_options(args: argparse.Namespace) -> LearnOptions:
     return LearnOptions(**given)
 
 
+#: Learners by name, each with the function that makes its options from the arguments.
+LEARNERS: dict[str, Callable[[argparse.Namespace], Any]] = {"online": learn_options}
+
+
 def encode_options(args: argparse.Namespace) -> EncodeOptions:
     """The encoding options that were given."""
     return EncodeOptions(**{field.name: getattr(args, field.name) for field in fields(EncodeOptions)})
@@ -175,7 +183,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def train_and_save(args: argparse.Namespace) -> Model:
+def train_and_save(args: argparse.Namespace) -> Model[Any]:
     """The model that the arguments ask for, with progress on standard error unless ``--quiet``."""
     from pomona.model import train
     from pomona.source import open_source
@@ -190,7 +198,7 @@ def train_and_save(args: argparse.Namespace) -> Model:
         source,
         read=read,
         encode=encode_options(args),
-        learn=learn_options(args),
+        learn=LEARNERS[args.learner](args),
         progress=display,
     )
     if display is not None:
@@ -214,8 +222,10 @@ def _check_roles(args: argparse.Namespace, source: Any) -> None:
             raise OptionError(f"--{role} is for tables; {source.name} holds sparse examples, labels included")
 
 
-def _unknown_fields(model: Model) -> list[str]:
+def _unknown_fields(model: Model[Any]) -> list[str]:
     """A warning for each product of namespaces that the data does not have."""
+    if "interactions" not in model.options["learn"]:
+        return []
     fields = list(model.learner.fields)
     return [
         f"warning: --interactions {term} made no products: there is no namespace {name!r} in the data"
@@ -226,15 +236,12 @@ def _unknown_fields(model: Model) -> list[str]:
     ]
 
 
-def _closing_lines(model: Model, output: str | None) -> list[str]:
+def _closing_lines(model: Model[Any], output: str | None) -> list[str]:
     summary = model.summary
-    held_out = "" if summary["held_out"] is None else f", {loss_words(summary['held_out'])} held out"
-    error = "" if summary["error"] is None else f" and error {100 * summary['error']:.2f} %"
     rate = count_words(summary["examples"] / summary["seconds"])
-    lines = [
-        f"{summary['loss_name']} loss {loss_words(summary['loss'])}{error} progressive{held_out};"
-        f" {summary['weights']:,} weights; {time_words(summary['seconds'])}, {rate} examples/s"
-    ]
+    weights = f"{summary['weights']:,} weights; " if "weights" in summary else ""
+    figures = figure_words(summary)
+    lines = [f"{figures}{'; ' if figures else ''}{weights}{time_words(summary['seconds'])}, {rate} examples/s"]
     if output is None:
         return [*lines, "nothing was saved: give -o FILE to keep the model"]
     return [*lines, f"saved {output} ({byte_words(os.path.getsize(output))})"]

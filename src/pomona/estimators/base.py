@@ -167,7 +167,7 @@ class OnlineEstimator(BaseEstimator):
         self, X: inputs.Rows, labels: NDArray[np.float64], weights: NDArray[np.float64] | None, learn: LearnOptions
     ) -> Trainer:
         """Encode rows as they are learnt, in an order drawn once and shuffled further in each pass."""
-        model: Model = self.model_
+        model: Model[Any] = self.model_
         assert model.encoder is not None
         order = np.arange(len(labels))
         if learn.shuffle:
@@ -196,7 +196,7 @@ class OnlineEstimator(BaseEstimator):
         *,
         keep_constant: bool,
         read: Mapping[str, Any],
-    ) -> Model:
+    ) -> Model[Any]:
         """A model that has learnt nothing but how to encode the columns."""
         names = self._names()
         reading, encode = self._read_options(names, **read), self._encode_options()
@@ -293,7 +293,7 @@ class OnlineEstimator(BaseEstimator):
         """Fit from the beginning."""
         raise NotImplementedError
 
-    def _adopt(self, model: Model, names: Sequence[str]) -> None:
+    def _adopt(self, model: Model[Any], names: Sequence[str]) -> None:
         """Become the estimator of a model that was trained elsewhere."""
         self.model_ = model
         self.n_iter_ = model.summary.get("passes", 1)
@@ -310,7 +310,7 @@ class OnlineEstimator(BaseEstimator):
     def _raw(self, X: Any) -> NDArray[np.float64]:
         """Raw predictions, one row or number an example."""
         check_is_fitted(self, "model_")
-        model: Model = self.model_
+        model: Model[Any] = self.model_
         if is_path(X) or hasattr(X, "chunks"):
             chunks = model.chunks(X)
         else:
@@ -375,7 +375,7 @@ class OnlineEstimator(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, which ``pomona predict``, :func:`pomona.load` and :meth:`load` read."""
         check_is_fitted(self, "model_")
-        model: Model = self.model_
+        model: Model[Any] = self.model_
         own: dict[str, Any] = {
             "feature_names": list(getattr(self, "feature_names_in_", [])),
             "n_features": getattr(self, "n_features_in_", None),

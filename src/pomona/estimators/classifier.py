@@ -260,7 +260,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         each: NDArray[np.float64] = np.asarray(factors, np.float64)[codes]
         return each if weights is None else weights * each
 
-    def _adopt(self, model: Model, names: Any) -> None:
+    def _adopt(self, model: Model[Any], names: Any) -> None:
         super()._adopt(model, names)
         self.classes_ = np.unique(np.array(model.task.classes))
 

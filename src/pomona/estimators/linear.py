@@ -14,7 +14,7 @@ from pomona.model import Model
 Floats = NDArray[np.float64]
 
 
-def linear_weights(model: Model, names: Sequence[str]) -> tuple[Floats, Any]:
+def linear_weights(model: Model[Any], names: Sequence[str]) -> tuple[Floats, Any]:
     """``coef`` and ``intercept`` in scikit-learn's shapes; an AttributeError where columns have no single weight."""
     learner = model.learner
     if learner.parameters.degree > 1 or learner.parameters.bits is not None:

@@ -6,11 +6,9 @@ import os
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pomona.atomic import replacing
 from pomona.errors import MissingDependencyError, OptionError
-from pomona.words import byte_words, label_words, loss_words, task_words
+from pomona.words import byte_words, figure_words, label_words, task_words
 
 if TYPE_CHECKING:
     from pomona.model.pipeline import Model
@@ -20,7 +18,7 @@ _MAX_COLUMNS = 4
 _WIDTH = 79
 
 
-def describe(model: Model, top: int = 20) -> dict[str, Any]:
+def describe(model: Model[Any], top: int = 20) -> dict[str, Any]:
     """Everything ``pomona inspect`` tells, as plain JSON values.
 
     Parameters
@@ -29,42 +27,19 @@ def describe(model: Model, top: int = 20) -> dict[str, Any]:
     top : how many features to name, those with the largest ``|weight| * scale`` first.
     """
     return {
-        "learner": "online",
+        "learner": model.learner.family,
         "task": model.task.header(),
         "training": model.summary,
         "options": model.changed_options(),
         "columns": model.columns(),
-        "table": model.table(),
-        "top": top_features(model, top),
+        **model.learner.inspect(model.task, top),
     }
 
 
-def top_features(model: Model, top: int) -> list[dict[str, Any]]:
-    """The strongest features, each with name, weight and scale.
-
-    With several classes ``weights`` has one number a class, and ``class`` and ``weight`` are those of the
-    strongest.
-    """
-    terms = model.terms()
-    weights = terms.weights.reshape(len(terms), model.task.n_outputs)
-    strength = np.abs(weights) * terms.scales[:, None]
-    best = strength.max(axis=1, initial=0.0)
-    top = min(top, int(np.count_nonzero(best)))
-    # A partial sort, for there may be many millions. Ties are broken by row, so that reports are stable.
-    chosen = np.argpartition(-best, top - 1)[:top] if top else np.empty(0, np.int64)
-    chosen = chosen[np.lexsort((chosen, -best[chosen]))]
-    result = []
-    for row, name in zip(chosen.tolist(), terms.names(chosen), strict=True):
-        strongest = int(strength[row].argmax())
-        entry: dict[str, Any] = {
-            "feature": name,
-            "weight": float(weights[row, strongest]),
-            "scale": float(terms.scales[row]),
-        }
-        if weights.shape[1] > 1:
-            entry |= {"class": model.task.classes[strongest], "weights": weights[row].tolist()}
-        result.append(entry)
-    return result
+def top_features(model: Model[Any], top: int) -> list[dict[str, Any]]:
+    """The strongest features of a model: see :meth:`pomona.learner.Learner.inspect`."""
+    found: list[dict[str, Any]] = model.learner.inspect(model.task, top)["top"]
+    return found
 
 
 # ---- text ----
@@ -74,10 +49,10 @@ def as_text(report: dict[str, Any], name: str) -> str:
     """The report for people, in 80 columns."""
     facts = {
         "trained on": _training_words(report["training"]),
-        "loss": _loss_words(report["training"]),
+        "loss": figure_words(report["training"]),
         "options": ", ".join(_option_words(name, value) for name, value in report["options"].items()),
         "columns": ", ".join(f"{column} ({kind})" for column, kind in report["columns"].items()),
-        "weights": _table_words(report["table"], len(report["task"]["classes"])),
+        **report["facts"],
     }
     if about := report.get("file"):
         facts["made by"] = f"{about['made_by']}, file format {about['version']}, {byte_words(about['bytes'])}"
@@ -97,18 +72,8 @@ def as_text(report: dict[str, Any], name: str) -> str:
 
 def _training_words(training: dict[str, Any]) -> str:
     passes = training["passes"]
-    return (
-        f"{training['data']}: {training['examples']:,} examples, {training['features']:,} feature values"
-        f" in {passes} pass{'es' if passes > 1 else ''}"
-    )
-
-
-def _loss_words(training: dict[str, Any]) -> str:
-    error = "" if training.get("error") is None else f" and error {100 * training['error']:.2f} %"
-    words = f"{training['loss_name']}: {loss_words(training['loss'])}{error}, progressive"
-    if training.get("held_out") is not None:
-        words += f", {loss_words(training['held_out'])} held out"
-    return words
+    values = f", {training['features']:,} feature values" if "features" in training else ""
+    return f"{training['data']}: {training['examples']:,} examples{values} in {passes} pass{'es' if passes > 1 else ''}"
 
 
 def _option_words(name: str, value: Any) -> str:
@@ -116,14 +81,6 @@ def _option_words(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return name if value else f"no {name}"
     return f"{name} {' '.join(map(str, value)) if isinstance(value, list) else value}"
-
-
-def _table_words(table: dict[str, Any], classes: int) -> str:
-    kind = "hashed to" if table["hashed"] else "exact, room for"
-    full = 100 * table["used"] / max(table["slots"], 1)
-    each = f" × {classes} classes" if classes > 2 else ""
-    size = byte_words(table["bytes"])
-    return f"{table['used']:,}{each} ({kind} {table['slots']:,}, {full:.0f} % full, {size})"
 
 
 def _top_lines(report: dict[str, Any]) -> list[str]:

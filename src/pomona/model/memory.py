@@ -73,7 +73,7 @@ class MemoryTrainer(Trainer):
 
     def __init__(
         self,
-        model: Model,
+        model: Model[OnlineLearner],
         learn: LearnOptions,
         examples: Examples,
         source: Source,
@@ -95,7 +95,7 @@ class MemoryTrainer(Trainer):
 
 
 def collect(
-    model: Model, chunks: Iterable[Chunk], labels: Floats, weights: Floats | None, *, shuffle: bool
+    model: Model[OnlineLearner], chunks: Iterable[Chunk], labels: Floats, weights: Floats | None, *, shuffle: bool
 ) -> Examples:
     """All examples in the learner's own terms.
 
@@ -130,7 +130,7 @@ def collect(
     return Examples(replace(whole, labels=labels, weights=weights), learnt, copies)
 
 
-def scale_targets(model: Model, examples: Examples) -> Examples:
+def scale_targets(model: Model[OnlineLearner], examples: Examples) -> Examples:
     """Regression: the scale of the targets, from the examples, and the examples with targets in that scale."""
     labels = examples.chunk.labels
     assert labels is not None

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pomona.chunk import Chunk, Source
 from pomona.errors import ModelFileError, OptionError
-from pomona.learner import State
+from pomona.learner import Learner, State
 from pomona.model import file
-from pomona.online.learner import OnlineLearner
-from pomona.online.terms import Terms
-from pomona.options import EncodeOptions, LearnOptions, ReadOptions
+from pomona.model.families import family
+from pomona.options import EncodeOptions, ReadOptions
 from pomona.source import open_source
 from pomona.task import Task
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from pomona.encode import TableEncoder
 
 DEFAULT_READ = ReadOptions()
+L = TypeVar("L", bound=Learner)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class TargetScale:
         return cls(shift, scale if np.isfinite(scale) and scale > 0 else 1.0)
 
 
-class Model:
+class Model(Generic[L]):
     """What training gives: predicts, explains itself, and goes to a file.
 
     Parameters
@@ -58,7 +58,7 @@ class Model:
     def __init__(
         self,
         task: Task,
-        learner: OnlineLearner,
+        learner: L,
         encoder: TableEncoder | None = None,
         target: TargetScale | None = None,
         summary: dict[str, Any] | None = None,
@@ -105,27 +105,17 @@ class Model:
 
     def finish(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
         """Raw predictions to probabilities or values."""
-        loss = self.learner.parameters.loss
+        finished = self.learner.finish(raw, self.task)
         if self.task.kind == "regression":
-            return np.exp(raw) if loss == "poisson" else raw * self.target.scale + self.target.shift
-        if loss == "softmax":
-            e = np.exp(raw - raw.max(axis=1, keepdims=True))
-            return np.asarray(e / e.sum(axis=1, keepdims=True))
-        p = np.clip((raw + 1) / 2, 0.0, 1.0) if loss == "squared" else 1 / (1 + np.exp(-raw))
-        if self.task.kind == "binary":
-            return p
-        total = p.sum(axis=1, keepdims=True)
-        return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / p.shape[1])
+            return np.asarray(finished * self.target.scale + self.target.shift)
+        return finished
 
     # ---- looking inside ----
-    def terms(self) -> Terms:
-        """Every weight, with the name of its feature on demand."""
-        return Terms.of(self.learner)
-
     def changed_options(self) -> dict[str, Any]:
         """The options that are not at their defaults."""
         changed = {}
-        for group, kind in (("read", ReadOptions), ("encode", EncodeOptions), ("learn", LearnOptions)):
+        learn = family(self.learner.family).options_class()
+        for group, kind in (("read", ReadOptions), ("encode", EncodeOptions), ("learn", learn)):
             given = self.options.get(group, {})
             for field in fields(kind):
                 # A file gives lists back where there were tuples.
@@ -139,28 +129,18 @@ class Model:
         """Kind of each column of a table; empty for sparse features."""
         return {} if self.encoder is None else {column.name: column.kind for column in self.encoder.columns}
 
-    def table(self) -> dict[str, Any]:
-        """How full the weight tables are."""
-        tables = self.learner.tables
-        return {
-            "hashed": any(tables.hashed),
-            "slots": sum(len(slots) for slots in tables.slots),
-            "used": tables.used,
-            "bytes": tables.nbytes,
-        }
-
     # ---- files ----
     def state(self) -> State:
         learner = self.learner.state()
         header: dict[str, Any] = {
-            "learner": "online",
+            "learner": self.learner.family,
             "task": self.task.header(),
             "target": asdict(self.target),
             "summary": self.summary,
             "options": self.options,
-            "online": learner.header,
+            self.learner.family: learner.header,
         }
-        arrays = {f"online.{name}": array for name, array in learner.arrays.items()}
+        arrays = {f"{self.learner.family}.{name}": array for name, array in learner.arrays.items()}
         if self.encoder is not None:
             encoder = self.encoder.state()
             header["encoder"] = encoder.header
@@ -168,7 +148,7 @@ class Model:
         return State(header, arrays)
 
     @classmethod
-    def from_state(cls, state: State) -> Model:
+    def from_state(cls, state: State) -> Model[L]:
         header = state.header
 
         def part(name: str) -> State:
@@ -176,14 +156,11 @@ class Model:
             arrays = {key[len(prefix) :]: a for key, a in state.arrays.items() if key.startswith(prefix)}
             return State(header[name], arrays)
 
-        encoder = None
-        if "encoder" in header:
-            from pomona.encode import TableEncoder
-
-            encoder = TableEncoder.from_state(part("encoder"))
+        made_by = family(header["learner"])
+        encoder = made_by.encoder_class().from_state(part("encoder")) if "encoder" in header else None
         return cls(
             Task.from_header(header["task"]),
-            OnlineLearner.from_state(part("online")),
+            made_by.learner_class().from_state(part(header["learner"])),
             encoder,
             TargetScale(**header["target"]),
             header["summary"],
@@ -199,7 +176,7 @@ class Model:
         file.save(path, self.state())
 
 
-def load(path: str | os.PathLike[str]) -> Model:
+def load(path: str | os.PathLike[str]) -> Model[Any]:
     """Read a model file; nothing in it is executed."""
     state = file.load(path)
     try:

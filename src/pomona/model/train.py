@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,14 +14,15 @@ from numpy.typing import NDArray
 from pomona.chunk import Chunk, Source, concatenate
 from pomona.errors import DataFormatError, OptionError
 from pomona.learner import State
+from pomona.model.families import family
 from pomona.model.keep import KeptChunks
 from pomona.model.order import in_order
 from pomona.model.pipeline import Model, TargetScale
+from pomona.model.start import class_factors, find_task, known, open_data, peek
 from pomona.online.learner import OnlineLearner
 from pomona.online.losses import losses
 from pomona.online.parameters import OnlineParameters, check, degree_of
 from pomona.options import BINS, EncodeOptions, LearnOptions, ReadOptions
-from pomona.source import open_source
 from pomona.task import Task
 
 if TYPE_CHECKING:
@@ -59,28 +59,27 @@ def train(
     *,
     read: ReadOptions = DEFAULT_READ,
     encode: EncodeOptions = DEFAULT_ENCODE,
-    learn: LearnOptions = DEFAULT_LEARN,
-    progress: ProgressCallback | None = None,
-) -> Model:
+    learn: Any = DEFAULT_LEARN,
+    progress: Callable[[Any], None] | None = None,
+) -> Model[Any]:
     """Learn a model from anything :func:`pomona.source.open_source` reads, in bounded memory.
 
     Parameters
     ----------
     data : path, glob, list of paths, folder, ``"-"``, array, frame, or a Source.
-    read, encode, learn : what to read, how to encode columns, how to learn.
-    progress : called after each chunk.
+    read, encode, learn : what to read, how to encode columns, how to learn; the kind of ``learn`` chooses the family.
+    progress : called after each chunk with a :class:`Progress`; by families that choose their own passes with a
+        :class:`pomona.learner.Step`.
     """
+    if not isinstance(learn, LearnOptions):
+        from pomona.model.batch import train_batch
+
+        return train_batch(data, read, encode, learn, progress)
     check(learn)
     start = time.perf_counter()
-    source: Any = data if hasattr(data, "chunks") or hasattr(data, "batches") else open_source(data, read)
-    encoder = None
-    if hasattr(source, "batches"):
-        from pomona.encode import EncodedSource, TableEncoder  # needs pyarrow, which sparse text does not
-
-        encoder = TableEncoder.fit(source, read, with_bins(encode, learn))
-        source = EncodedSource(source, encoder)
+    source, encoder = open_data(data, read, with_bins(encode, learn), family("online"))
     options = {name: asdict(group) for name, group in (("read", read), ("encode", encode), ("learn", learn))}
-    labels, chunks = _peek(source, encode.sample_rows)
+    labels, chunks = peek(source, encode.sample_rows)
     model = _start(source, labels, encoder, learn, options)
     trainer = Trainer(model, learn, labels, source, progress)
     trainer.run_chunks(chunks)
@@ -93,49 +92,17 @@ def with_bins(encode: EncodeOptions, learn: LearnOptions) -> EncodeOptions:
     return encode if encode.bins is not None else replace(encode, bins=BINS[degree_of(learn.interactions)])
 
 
-def _peek(source: Source, rows: int) -> tuple[NDArray[Any], Iterator[Chunk]]:
-    """The labels of exactly the first ``rows`` examples, and all chunks from the beginning."""
-    chunks = source.chunks()
-    seen: list[Chunk] = []
-    n = 0
-    for chunk in chunks:
-        if chunk.labels is None:
-            raise DataFormatError("the data has no target: name the column to predict", file=chunk.file or source.name)
-        seen.append(chunk)
-        n += len(chunk)
-        if n >= rows:
-            break
-    if n == 0:
-        raise DataFormatError("the data has no examples", file=source.name)
-    labels = np.concatenate([chunk.labels for chunk in seen if chunk.labels is not None])[:rows]
-    return labels, itertools.chain(seen, chunks)
-
-
 def _start(
-    source: Source,
-    labels: NDArray[Any],
-    encoder: TableEncoder | None,
-    learn: LearnOptions,
-    options: dict[str, dict[str, Any]],
-) -> Model:
+    source: Source, labels: NDArray[Any], encoder: TableEncoder | None, learn: LearnOptions, options: dict[str, Any]
+) -> Model[OnlineLearner]:
     """An untrained model for the task that the first labels show."""
-    if labels.dtype.kind == "f":
-        labels = labels[~np.isnan(labels)]
-    if not len(labels):
-        raise DataFormatError("no example has a label: there is nothing to learn from", file=source.name)
-    task = Task.infer(labels, learn.task)
-    if task.kind != "regression" and len(task.classes) < 2:
-        raise DataFormatError(
-            f"the target has the single value {task.classes[0]!r} in the first {len(labels):,} rows: there is nothing"
-            " to tell apart; shuffle the data, or give the task regression",
-            file=source.name,
-        )
+    task = find_task(source, labels, learn.task)
     parameters = OnlineParameters.from_options(learn, task)
     if encoder is not None:  # namespaces of a text may still come
         check_fields(parameters, source.fields)
     target = TargetScale()
     if task.kind == "regression":
-        target = TargetScale.fit(task.encode(labels, file=source.name), parameters.loss)
+        target = TargetScale.fit(task.encode(known(labels), file=source.name), parameters.loss)
     return Model(task, OnlineLearner(parameters, source.fields), encoder, target, options=options)
 
 
@@ -153,7 +120,7 @@ class Trainer:
 
     def __init__(
         self,
-        model: Model,
+        model: Model[OnlineLearner],
         learn: LearnOptions,
         first_labels: NDArray[Any],
         source: Source,
@@ -174,7 +141,7 @@ class Trainer:
         self._mistakes = self._judged = 0.0
         loss, scale = model.learner.parameters.loss, model.target.scale
         self._unit = scale**2 if loss == "squared" else scale if loss == "quantile" else 1.0
-        self._factors = class_factors(model.task, learn, first_labels)
+        self._factors = class_factors(model.task, learn.class_weight, first_labels)
         self._sample = len(first_labels)
 
     # ---- passes ----
@@ -348,23 +315,9 @@ class Trainer:
             "loss": _mean(learner.loss_sums) * self._unit,
             "error": self._mistakes / self._judged if self._judged else None,
             "held_out": self.held_out,
-            "weights": self.model.table()["used"],
+            "weights": learner.tables.used,
             "seconds": seconds,
         }
-
-
-def class_factors(task: Task, learn: LearnOptions, first_labels: NDArray[Any]) -> NDArray[np.float64] | None:
-    """Factor for the weight of each class, by code; None when all are 1."""
-    wanted = learn.class_weight
-    if wanted is None or task.kind == "regression":
-        return None
-    if wanted == "balanced":
-        counts = np.array([np.count_nonzero(first_labels == label) for label in task.classes], np.float64)
-        return np.asarray(counts.sum() / (len(counts) * np.maximum(counts, 1.0)))
-    unknown = [label for label in wanted if label not in task.classes]
-    if unknown:
-        raise OptionError(f"class_weight names the class {unknown[0]!r}, but the classes are {task.classes}")
-    return np.array([float(wanted.get(label, 1.0)) for label in task.classes])
 
 
 def _mean(sums: tuple[float, float]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from pomona.learner import State
 from pomona.online.names import FeatureNames
 from pomona.online.parameters import LOSSES, OnlineParameters
 from pomona.online.tables import Tables
+from pomona.online.terms import Terms
+from pomona.task import Task
+from pomona.words import byte_words
 
 _RUNNING = ("examples", "weight_sum", "scale_sum", "clock", "lowest", "highest", "loss_sum", "loss_weight", "features")
 
@@ -35,6 +39,8 @@ class OnlineLearner:
     parameters : the choices that fix the learner.
     fields : names of the fields (namespaces, columns) that interactions refer to; may grow from chunk to chunk.
     """
+
+    family: ClassVar[str] = "online"
 
     def __init__(self, parameters: OnlineParameters, fields: Sequence[str] = ()) -> None:
         self.parameters = parameters
@@ -96,6 +102,20 @@ class OnlineLearner:
             _native.online_predict(self._model, struct, self._scratch, predictions)
         return predictions
 
+    def finish(self, raw: NDArray[np.float64], task: Task) -> NDArray[np.float64]:
+        """Raw predictions to probabilities (of the second class, or of all) or to values."""
+        loss = self.parameters.loss
+        if task.kind == "regression":
+            return np.exp(raw) if loss == "poisson" else raw
+        if loss == "softmax":
+            e = np.exp(raw - raw.max(axis=1, keepdims=True))
+            return np.asarray(e / e.sum(axis=1, keepdims=True))
+        p = np.clip((raw + 1) / 2, 0.0, 1.0) if loss == "squared" else 1 / (1 + np.exp(-raw))
+        if task.kind == "binary":
+            return p
+        total = p.sum(axis=1, keepdims=True)
+        return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / p.shape[1])
+
     def end_pass(self) -> None:
         """Nothing to do between passes."""
 
@@ -137,6 +157,22 @@ class OnlineLearner:
         """The intercept of each output."""
         slot, K = self.tables.intercept, self.parameters.n_outputs
         return (slot[:1] if K == 1 else slot[4 : 4 + K]).astype(np.float64)
+
+    def terms(self) -> Terms:
+        """Every weight, with the name of its feature on demand."""
+        return Terms.of(self)
+
+    def inspect(self, task: Task, top: int) -> dict[str, Any]:
+        """How full the tables are, and the strongest features."""
+        tables = self.tables
+        table = {
+            "hashed": any(tables.hashed),
+            "slots": sum(len(slots) for slots in tables.slots),
+            "used": tables.used,
+            "bytes": tables.nbytes,
+        }
+        facts = {"weights": _table_words(table, len(task.classes))}
+        return {"table": table, "facts": facts, "top": self.terms().top(task, top)}
 
     # ---- chunks ----
     def _make_room(
@@ -276,3 +312,11 @@ class OnlineLearner:
             learner.map.insert(arrays["ids"])
         tables.describe(learner._model)
         return learner
+
+
+def _table_words(table: dict[str, Any], classes: int) -> str:
+    kind = "hashed to" if table["hashed"] else "exact, room for"
+    full = 100 * table["used"] / max(table["slots"], 1)
+    each = f" × {classes} classes" if classes > 2 else ""
+    size = byte_words(table["bytes"])
+    return f"{table['used']:,}{each} ({kind} {table['slots']:,}, {full:.0f} % full, {size})"

@@ -5,12 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pomona.online.learner import OnlineLearner
 from pomona.online.tables import slots_needed
+from pomona.task import Task
+
+if TYPE_CHECKING:
+    from pomona.online.learner import OnlineLearner
 
 #: Pairs and triples in a hashed table are found by trying all; beyond this many trials they stay without a name.
 MAX_TRIALS = 1 << 32
@@ -66,6 +70,32 @@ class Terms:
                 found[i, slot] = " · ".join(single(row) for row in sorted(parts, key=lambda row: place.get(row, row)))
         places = zip(self.tables[rows].tolist(), self.slots[rows].tolist(), strict=True)
         return [found.get((i, slot), f"slot {slot}") for i, slot in places]
+
+    def top(self, task: Task, count: int) -> list[dict[str, Any]]:
+        """The strongest features, each with name, weight and scale.
+
+        With several classes ``weights`` has one number a class, and ``class`` and ``weight`` are those of the
+        strongest.
+        """
+        weights = self.weights.reshape(len(self), task.n_outputs)
+        strength = np.abs(weights) * self.scales[:, None]
+        best = strength.max(axis=1, initial=0.0)
+        count = min(count, int(np.count_nonzero(best)))
+        # A partial sort, for there may be many millions. Ties are broken by row, so that reports are stable.
+        chosen = np.argpartition(-best, count - 1)[:count] if count else np.empty(0, np.int64)
+        chosen = chosen[np.lexsort((chosen, -best[chosen]))]
+        result = []
+        for row, name in zip(chosen.tolist(), self.names(chosen), strict=True):
+            strongest = int(strength[row].argmax())
+            entry: dict[str, Any] = {
+                "feature": name,
+                "weight": float(weights[row, strongest]),
+                "scale": float(self.scales[row]),
+            }
+            if weights.shape[1] > 1:
+                entry |= {"class": task.classes[strongest], "weights": weights[row].tolist()}
+            result.append(entry)
+        return result
 
     def _search(self, i: int, slots: list[int]) -> dict[int, tuple[int, ...]]:
         """The rows whose product fell into these slots of a hashed table: of several candidates the simplest."""
