@@ -1,0 +1,233 @@
+"""Discriminative passes (Algorithm 2): AdaGrad on the softmax loss, over the features of a set of tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pomona._native.tuples import Codes, Labels, Step, TupleIndex, learn, padded_outputs, slot_size
+from pomona.errors import NumericError
+from pomona.higherorder.coded import Rows
+from pomona.higherorder.counts import BLOCK, TupleCounts
+from pomona.higherorder.tuples import TupleSet
+
+#: Weight of the Dirichlet prior in P(F|y).
+M = 0.1
+#: What AdaGrad's sums begin with.
+G0 = 1.0
+_ALIGNMENT = 64
+
+Floats32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class TupleModel:
+    """What predicts: scores are ``bias + sum over tuples of weights[row]``."""
+
+    tuples: TupleSet
+    index: TupleIndex
+    #: (features + 1, outputs); one output with two classes.
+    weights: Floats32
+    bias: Floats32
+    n_classes: int
+
+    @property
+    def n_parameters(self) -> int:
+        """One a feature and class, as the paper counts."""
+        return self.index.n_rows * self.n_classes
+
+    def scores(self, codes: Codes) -> NDArray[np.float64]:
+        """Raw scores (n,) or (n, classes); codes never seen add nothing."""
+        known = np.ascontiguousarray(np.minimum(codes, self.tuples.sizes - np.uint32(1)), np.uint32)
+        raw = self.index.predict(known, self.weights, self.bias).astype(np.float64)
+        return raw[:, 0] if raw.shape[1] == 1 else raw
+
+    def scores_of(self, rows: Rows) -> NDArray[np.float64]:
+        return scores_of(rows, self.index, self.weights, self.bias)
+
+    def scaled(self, factor: float) -> TupleModel:
+        """All scores multiplied: probabilities sharper or flatter, the order of classes the same."""
+        weights, bias = self.weights * np.float32(factor), self.bias * np.float32(factor)
+        return TupleModel(self.tuples, self.index, weights, bias, self.n_classes)
+
+
+def scores_of(rows: Rows, index: TupleIndex, weights: Floats32, bias: Floats32) -> NDArray[np.float64]:
+    """Raw scores of coded rows."""
+    outputs = len(bias)
+    parts = [index.predict(codes, weights, bias) for codes, _ in rows.blocks()]
+    raw = np.concatenate(parts).astype(np.float64) if parts else np.empty((0, outputs))
+    return raw[:, 0] if outputs == 1 else raw
+
+
+def two_columns(raw: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores of all classes, also where there is one logit."""
+    return np.column_stack([np.zeros(len(raw)), raw]) if raw.ndim == 1 else raw
+
+
+def log_loss(raw: NDArray[np.float64], labels: NDArray[np.int32]) -> float:
+    """Mean of -log P(y|x)."""
+    scores = two_columns(raw)
+    top = scores.max(axis=1)
+    total = np.log(np.exp(scores - top[:, None]).sum(axis=1)) + top
+    return float(np.mean(total - scores[np.arange(len(labels)), labels]))
+
+
+def error_rate(raw: NDArray[np.float64], labels: NDArray[np.int32]) -> float:
+    """Share of rows whose class does not have the highest score."""
+    return float(np.mean(two_columns(raw).argmax(axis=1) != labels))
+
+
+def temperature(raw: NDArray[np.float64], labels: NDArray[np.int32]) -> float:
+    """Factor for the scores that makes the loss on these rows least, by golden section on its logarithm."""
+    low, high, ratio = -4.0, 2.0, (5**0.5 - 1) / 2
+
+    def loss(log_factor: float) -> float:
+        return log_loss(raw * float(np.exp(log_factor)), labels)
+
+    a, b = high - ratio * (high - low), low + ratio * (high - low)
+    fa, fb = loss(a), loss(b)
+    for _ in range(20):
+        if fa < fb:
+            high, b, fb = b, a, fa
+            a = high - ratio * (high - low)
+            fa = loss(a)
+        else:
+            low, a, fa = a, b, fb
+            b = low + ratio * (high - low)
+            fb = loss(b)
+    return float(np.exp((low + high) / 2))
+
+
+def tuple_share(n_attributes: int, tuples: TupleSet) -> float:
+    """AnJE's weight of a tuple: 1/C(a-1, n-1), so that each attribute counts once; a/(n T) after selection of T."""
+    sizes = np.array([len(t) for t in tuples.members])
+    if len(tuples) == comb(n_attributes, tuples.order):
+        return 1.0 / comb(n_attributes - 1, tuples.order - 1)
+    return n_attributes / float(sizes.sum()) if len(sizes) else 1.0
+
+
+def log_priors(class_counts: NDArray[np.int64], m: float = M) -> Floats32:
+    """log P(y) by M-estimates."""
+    n = class_counts.sum()
+    return np.log((class_counts + m / len(class_counts)) / (n + m)).astype(np.float32)
+
+
+def generative_model(counts: TupleCounts, n_attributes: int, m: float = M) -> TupleModel:
+    """AnJE: log P(y) plus the share of log P(F|y) of each tuple; naive Bayes where tuples are single attributes."""
+    share = tuple_share(n_attributes, counts.tuples)
+    weights = counts.log_probabilities(m) * np.float32(share)
+    bias = log_priors(counts.class_counts, m)
+    if counts.n_classes == 2:
+        weights = np.ascontiguousarray(weights[:, 1:] - weights[:, :1])
+        bias = bias[1:] - bias[:1]
+    return TupleModel(counts.tuples, counts.index, weights, bias, counts.n_classes)
+
+
+class Discriminative:
+    """Parameters while they are learnt.
+
+    Parameters
+    ----------
+    counts : features and their class counts.
+    n_attributes : of the data, selected or not.
+    generative_start : whether weights begin at AnJE's, else at 0.
+    scaled : whether steps are multiplied by |log P(F|y)|, the generative preconditioner.
+    """
+
+    def __init__(
+        self,
+        counts: TupleCounts,
+        n_attributes: int,
+        *,
+        generative_start: bool = False,
+        scaled: bool = True,
+        m: float = M,
+        g0: float = G0,
+    ) -> None:
+        self.counts, self.n_attributes, self.m, self.g0 = counts, n_attributes, m, g0
+        self.generative_start, self.scaled = generative_start, scaled
+        self.n_classes = counts.n_classes
+        self.outputs = 1 if self.n_classes == 2 else self.n_classes
+        size = slot_size(self.n_classes, scaled)
+        self.slots = _aligned(len(counts.counts), size)
+        self.bias = np.zeros(size, np.float32)
+        self._extra = np.repeat(m / counts.tuples.cardinalities(), np.diff(counts.starts)).astype(np.float32)
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew."""
+        padded = padded_outputs(self.n_classes)
+        self.slots[0] = 0
+        share = np.float32(tuple_share(self.n_attributes, self.counts.tuples) if self.generative_start else 0.0)
+        totals = np.log(self.counts.class_counts + self.m).astype(np.float32)
+        for start in range(1, len(self.slots), BLOCK):
+            rows = slice(start, min(start + BLOCK, len(self.slots)))
+            slots = self.slots[rows]
+            slots[:] = 0
+            if not self.scaled and not self.generative_start:
+                continue
+            part = self.counts.counts[rows] + self._extra[rows.start - 1 : rows.stop - 1, None]
+            log_p = np.log(part, dtype=np.float32) - totals
+            if padded == 1:
+                slots[:, 0] = share * (log_p[:, 1] - log_p[:, 0])
+                slots[:, 2] = -log_p.sum(axis=1) if self.scaled else 0
+                continue
+            slots[:, : self.n_classes] = share * log_p
+            if self.scaled:
+                slots[:, 2 * padded : 2 * padded + self.n_classes] = -log_p
+        self._reset_bias(padded)
+
+    def _reset_bias(self, padded: int) -> None:
+        priors = log_priors(self.counts.class_counts, self.m)
+        self.bias[:] = 0
+        if padded == 1:
+            self.bias[:] = (priors[1] - priors[0], 0, 1, 0)
+            return
+        self.bias[: self.n_classes] = priors
+        self.bias[2 * padded :] = 1
+
+    def learn(self, blocks: Iterable[tuple[Codes, Labels]], eta: float, l2: float = 0.0) -> tuple[float, float] | None:
+        """One pass; the progressive loss and error, or None where a score overflows."""
+        loss = errors = n = 0.0
+        for codes, labels in blocks:
+            step = Step(eta, self.g0, l2)
+            args = (self.counts.index, self.slots, self.bias, codes, labels, self.n_classes, step)
+            found = learn(*args, scaled=self.scaled)
+            if found is None:
+                return None
+            loss, errors, n = loss + found[0], errors + found[1], n + len(labels)
+        return loss / max(n, 1), errors / max(n, 1)
+
+    def scores(self, rows: Rows) -> NDArray[np.float64]:
+        return scores_of(rows, self.counts.index, self.slots, self.bias[: self.outputs])
+
+    def drops(self, rows: Rows) -> NDArray[np.float64]:
+        """CVScore of each tuple: how much the mean loss on these rows grows when the tuple is taken away."""
+        sums = np.zeros(self.counts.index.n_tuples)
+        for codes, labels in rows.blocks():
+            self.counts.index.drop(codes, labels, self.slots, self.bias[: self.outputs], sums)
+        return sums / max(len(rows), 1)
+
+    def weights(self) -> tuple[Floats32, Floats32]:
+        """Copies of the weights and the intercept."""
+        return self.slots[:, : self.outputs].copy(), self.bias[: self.outputs].copy()
+
+    def model(self, weights: tuple[Floats32, Floats32] | None = None) -> TupleModel:
+        """What was learnt, or the weights that were set aside."""
+        w, bias = self.weights() if weights is None else weights
+        return TupleModel(self.counts.tuples, self.counts.index, w, bias, self.n_classes)
+
+
+def overflow(eta: float) -> NumericError:
+    return NumericError(f"the scores overflowed with the step size {eta:g}: give a smaller learning_rate")
+
+
+def _aligned(rows: int, size: int) -> Floats32:
+    """Memory whose rows begin at cache lines where their size allows it."""
+    raw = np.empty(rows * size + _ALIGNMENT // 4, np.float32)
+    skip = -raw.ctypes.data % _ALIGNMENT // 4
+    return raw[skip : skip + rows * size].reshape(rows, size)
