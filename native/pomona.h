@@ -251,8 +251,8 @@ PM_API int32_t pm_gather_rows(const pm_chunk* chunk, const int64_t* order, int64
 
 // ---- tuples of coded attributes: counting and learning (tuples.cpp, tuples_kernel.cpp) ----
 // A row of codes has one code an attribute. A tuple is up to `order` attributes; its value combinations are cells,
-// numbered by mixed radix: cell = starts[t] + sum over positions p of code[columns[p][t]] * strides[p][t]. Shorter tuples
-// have strides of 0. Cells that occur are features; a feature has a row of parameters, 1 … n_rows, and row 0 stands for
+// numbered by mixed radix: cell = starts[t] + sum over positions p of code[columns[p][t]] * strides[p][t]. The first
+// stride is 1, and shorter tuples have strides of 0. Cells that occur are features; a feature has a row of parameters, 1 … n_rows, and row 0 stands for
 // all cells that do not occur.
 #define PM_MAX_ORDER 8
 typedef enum {
@@ -281,17 +281,17 @@ typedef struct {
   uint64_t n_rows;
 } pm_tuples;
 
-// Parameters of one feature: w, G and, where `scaled`, L, each for all outputs side by side (`padded` of them, 1 or a
-// multiple of four; with one output {w, G, L, unused}). Row 0 stays zero.
+// Parameters of one feature: for all outputs side by side (`padded` of them, a multiple of four) w as float, then G and
+// L as the upper halves of floats; with one output {w, G, L, unused}, all float. L of row 0 is 0.
 typedef struct {
   float* slots;             // n_rows + 1 rows
   float* bias;              // one more row: the intercept
   int32_t n_classes;
   int32_t n_outputs;        // 1 (two classes) or n_classes
-  int32_t padded;
-  int32_t scaled;           // whether steps are multiplied by L
-  float eta, G0, l2;
+  int32_t padded;           // 1, 4, or a multiple of eight
+  float eta, l2;
   float reserved;
+  uint64_t examples;        // learnt so far: fixes the random rounding
   double loss_sum;          // progressive: each example is predicted before it is learnt
   double errors;
 } pm_tuple_model;

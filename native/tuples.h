@@ -19,6 +19,7 @@ inline bool fits(const pm_tuples& t) {
       if (column < 0 || column >= t.n_columns || t.sizes[column] == 0) return false;
       last += uint64_t{t.sizes[column] - 1} * t.strides[p * t.n_tuples + i];
     }
+    if (t.strides[i] != 1) return false;
     if (t.starts[i + 1] <= t.starts[i] || last >= t.starts[i + 1] - t.starts[i] || last > UINT32_MAX) return false;
   }
   const uint64_t cells = t.starts[t.n_tuples];
@@ -41,7 +42,7 @@ inline __attribute__((always_inline)) void cells_of(const pm_tuples& t, const ui
   const int32_t* const columns = t.columns;
   const uint32_t* const strides = t.strides;
   for (int64_t i = 0; i < n; ++i) {
-    uint32_t cell = code[columns[i]] * strides[i];
+    uint32_t cell = code[columns[i]];
 #pragma GCC unroll 8
     for (int p = 1; p < Order; ++p) cell += code[columns[p * n + i]] * strides[p * n + i];
     cells[i] = cell;
@@ -82,14 +83,29 @@ inline void rows_of(const pm_tuples& t, const uint32_t* cells, uint32_t* rows) {
   }
 }
 
+// Cells and rows in one loop, for maps that lie in the cache.
+template <int Order>
+inline __attribute__((always_inline)) void ranked_rows(const pm_tuples& t, const uint32_t* code, uint32_t* rows) {
+  const int64_t n = t.n_tuples;
+  const int32_t* const columns = t.columns;
+  const uint32_t* const strides = t.strides;
+  for (int64_t i = 0; i < n; ++i) {
+    uint32_t cell = code[columns[i]];
+#pragma GCC unroll 8
+    for (int p = 1; p < Order; ++p) cell += code[columns[p * n + i]] * strides[p * n + i];
+    rows[i] = ranked_row(t, t.starts[i] + cell);
+  }
+}
+
 // Rows of one example after the other. `next` gives those of the current example and asks for the parameters of the
-// following one, and for the index of the one after that.
+// following one, and for the map of the one after that.
 class RowStream {
  public:
   static int64_t bytes(int64_t n_tuples) { return 4 * static_cast<int64_t>(sizeof(uint32_t)) * (n_tuples + 16); }
 
   RowStream(const pm_tuples& tuples, const uint32_t* codes, int64_t n, void* memory, const float* slots, int64_t stride)
-      : t_(tuples), codes_(codes), n_(n), slots_(slots), stride_(stride) {
+      : t_(tuples), codes_(codes), n_(n), slots_(slots), stride_(stride),
+        fused_(tuples.index == PM_TUPLES_RANKED && tuples.n_words <= kCachedWords && tuples.order <= 3) {
     const int64_t padded = tuples.n_tuples + 16;
     uint32_t* const start = static_cast<uint32_t*>(memory);
     for (int64_t i = 0; i < 2; ++i) cells_[i] = start + i * padded, rows_[i] = start + (2 + i) * padded;
@@ -104,17 +120,21 @@ class RowStream {
 
  private:
   void find_cells(int64_t i) {
-    if (i >= n_) return;
+    if (i >= n_ || fused_) return;
     uint32_t* const cells = cells_[i & 1];
     // The rows of example i - 2 were made from this memory before.
     cells_of(t_, codes_ + i * t_.n_columns, cells);
-    if (t_.index == PM_TUPLES_RANKED && t_.n_words > kCachedWords)
+    if (t_.index == PM_TUPLES_RANKED)
       for (int64_t k = 0; k < t_.n_tuples; ++k) __builtin_prefetch(t_.words + ((t_.starts[k] + cells[k]) >> 6));
   }
   void find_rows(int64_t i) {
     if (i >= n_) return;
     uint32_t* const rows = rows_[i & 1];
-    rows_of(t_, cells_[i & 1], rows);
+    const uint32_t* const code = codes_ + i * t_.n_columns;
+    if (!fused_) rows_of(t_, cells_[i & 1], rows);
+    else if (t_.order == 1) ranked_rows<1>(t_, code, rows);
+    else if (t_.order == 2) ranked_rows<2>(t_, code, rows);
+    else ranked_rows<3>(t_, code, rows);
     if (t_.n_rows * static_cast<uint64_t>(stride_) < kCachedFloats) return;
     const bool second = stride_ > 16;
     for (int64_t k = 0; k < t_.n_tuples; ++k) {
@@ -131,6 +151,7 @@ class RowStream {
   int64_t n_, at_ = 0;
   const float* slots_;
   int64_t stride_;
+  bool fused_;
   uint32_t* cells_[2];
   uint32_t* rows_[2];
 };

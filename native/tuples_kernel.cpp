@@ -35,11 +35,11 @@ void each_cell_block(const pm_tuples& t, const uint32_t* code, Visit&& visit) {
   }
 }
 
-template <class Learner, bool Scaled, bool Decayed>
+template <class Learner, bool Decayed>
 int32_t learn_classes(const pm_tuples& t, pm_tuple_model& m, const uint32_t* codes, const int32_t* labels, int64_t n,
                       char* memory) {
   const Learner learner(m, t.n_tuples);
-  const int64_t stride = m.padded * (Scaled ? 3 : 2);
+  const int64_t stride = 2 * m.padded;
   float* const s = reinterpret_cast<float*>(memory);
   float* const r = s + m.padded;
   RowStream stream(t, codes, n, r + m.padded, m.slots, stride);
@@ -47,17 +47,17 @@ int32_t learn_classes(const pm_tuples& t, pm_tuple_model& m, const uint32_t* cod
     const uint32_t* const rows = stream.next();
     learner.scores(m.slots, stride, m.bias, rows, s);
     bool right;
-    const double loss = residuals(s, m.n_outputs, m.padded, labels[i], r, &right);
+    const double loss = residuals<typename Learner::Lane>(s, m.n_outputs, m.padded, labels[i], r, &right);
     if (!(loss < 1e30)) return PM_NOT_FINITE;
     m.loss_sum += loss;
     m.errors += !right;
-    learner.template step<Scaled, Decayed>(m, rows, r);
-    for (int64_t k = 0; k < stride; ++k) m.slots[k] = 0;  // cells that never occurred stay silent
+    learner.template step<Decayed>(m, rows, r);
+    ++m.examples;
   }
   return PM_OK;
 }
 
-template <bool Scaled, bool Decayed>
+template <bool Decayed>
 int32_t learn_logit(const pm_tuples& t, pm_tuple_model& m, const uint32_t* codes, const int32_t* labels, int64_t n,
                     char* memory) {
   const Logit learner(t.n_tuples);
@@ -66,28 +66,27 @@ int32_t learn_logit(const pm_tuples& t, pm_tuple_model& m, const uint32_t* codes
     const uint32_t* const rows = stream.next();
     const double s = learner.score(m.slots, 4, m.bias, rows);
     if (!(std::fabs(s) < 1e30)) return PM_NOT_FINITE;
-    const double sign = labels[i] ? 1 : -1;
-    const double wrong = 1 / (1 + std::exp(sign * s));  // P(other class | x)
-    const double margin = sign * s;
+    const double sign = labels[i] ? 1 : -1, margin = sign * s;
+    const double wrong = 1 / (1 + std::exp(margin));  // P(other class | x)
     m.loss_sum += margin > 0 ? std::log1p(std::exp(-margin)) : std::log1p(std::exp(margin)) - margin;
     m.errors += margin < 0 || (margin == 0 && labels[i]);
-    learner.step<Scaled, Decayed>(m, rows, wrong < 1e-18 ? 0.0f : static_cast<float>(sign * wrong));
-    for (int64_t k = 0; k < 4; ++k) m.slots[k] = 0;
+    learner.step<Decayed>(m, rows, wrong < 1e-18 ? 0.0f : static_cast<float>(sign * wrong));
+    ++m.examples;
   }
   return PM_OK;
 }
 
-template <bool Scaled, bool Decayed>
+template <bool Decayed>
 int32_t learn(const pm_tuples& t, pm_tuple_model& m, const uint32_t* codes, const int32_t* labels, int64_t n,
               char* memory) {
   switch (m.padded) {
-    case 1: return learn_logit<Scaled, Decayed>(t, m, codes, labels, n, memory);
-    case 4: return learn_classes<Classes<Quads, 1>, Scaled, Decayed>(t, m, codes, labels, n, memory);
-    case 8: return learn_classes<Classes<Eight, 1>, Scaled, Decayed>(t, m, codes, labels, n, memory);
-    case 16: return learn_classes<Classes<Eight, 2>, Scaled, Decayed>(t, m, codes, labels, n, memory);
-    case 24: return learn_classes<Classes<Eight, 3>, Scaled, Decayed>(t, m, codes, labels, n, memory);
-    case 32: return learn_classes<Classes<Eight, 4>, Scaled, Decayed>(t, m, codes, labels, n, memory);
-    default: return learn_classes<Classes<Eight, 0>, Scaled, Decayed>(t, m, codes, labels, n, memory);
+    case 1: return learn_logit<Decayed>(t, m, codes, labels, n, memory);
+    case 4: return learn_classes<Classes<Quads, 1>, Decayed>(t, m, codes, labels, n, memory);
+    case 8: return learn_classes<Classes<Eight, 1>, Decayed>(t, m, codes, labels, n, memory);
+    case 16: return learn_classes<Classes<Eight, 2>, Decayed>(t, m, codes, labels, n, memory);
+    case 24: return learn_classes<Classes<Eight, 3>, Decayed>(t, m, codes, labels, n, memory);
+    case 32: return learn_classes<Classes<Eight, 4>, Decayed>(t, m, codes, labels, n, memory);
+    default: return learn_classes<Classes<Eight, 0>, Decayed>(t, m, codes, labels, n, memory);
   }
 }
 
@@ -172,9 +171,7 @@ int32_t tuples_learn(const pm_tuples& t, pm_tuple_model& m, const uint32_t* code
                      void* memory) {
   if (!fits(t) || !model_fits(m) || !codes_fit(t, codes, n) || !labels_fit(labels, n, m.n_classes)) return PM_BAD_INPUT;
   char* const scratch = static_cast<char*>(memory);
-  if (m.scaled)
-    return m.l2 > 0 ? learn<true, true>(t, m, codes, labels, n, scratch) : learn<true, false>(t, m, codes, labels, n, scratch);
-  return m.l2 > 0 ? learn<false, true>(t, m, codes, labels, n, scratch) : learn<false, false>(t, m, codes, labels, n, scratch);
+  return m.l2 > 0 ? learn<true>(t, m, codes, labels, n, scratch) : learn<false>(t, m, codes, labels, n, scratch);
 }
 
 int32_t tuples_predict(const pm_tuples& t, const float* weights, int64_t stride, const float* bias, int32_t n_outputs,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes as c
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +33,9 @@ class _TuplesStruct(c.Structure):
 class _ModelStruct(c.Structure):
     _fields_ = [
         *[(name, c.c_void_p) for name in ("slots", "bias")],
-        *[(name, c.c_int32) for name in ("n_classes", "n_outputs", "padded", "scaled")],
-        *[(name, c.c_float) for name in ("eta", "G0", "l2", "reserved")],
+        *[(name, c.c_int32) for name in ("n_classes", "n_outputs", "padded")],
+        *[(name, c.c_float) for name in ("eta", "l2", "reserved")],
+        ("examples", c.c_uint64),
         *[(name, c.c_double) for name in ("loss_sum", "errors")],
     ]
 
@@ -226,15 +226,6 @@ class TupleIndex:
             raise ValueError(f"expected {self.n_rows + 1} rows of weights, got the shape {weights.shape}")
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """How far one example moves the parameters."""
-
-    eta: float
-    G0: float = 1.0
-    l2: float = 0.0
-
-
 def padded_outputs(n_classes: int) -> int:
     """Outputs of a row of parameters, filled up so that vectors run over whole rows."""
     if n_classes == 2:
@@ -242,41 +233,72 @@ def padded_outputs(n_classes: int) -> int:
     return 4 if n_classes <= 4 else (n_classes + 7) // 8 * 8
 
 
-def slot_size(n_classes: int, scaled: bool) -> int:
-    """Numbers in the slot of a feature: w, G and, where steps are scaled, L for every output."""
-    padded = padded_outputs(n_classes)
-    return 4 if padded == 1 else padded * (3 if scaled else 2)
+class Slots:
+    """Parameters while they are learnt: a weight ``w``, a sum of squares ``G`` and a factor ``L`` for each output.
+
+    The last row is the intercept's. With several outputs G and L are kept as the upper halves of floats.
+    """
+
+    def __init__(self, n_rows: int, n_classes: int) -> None:
+        self.n_classes, self.outputs = n_classes, 1 if n_classes == 2 else n_classes
+        self.padded = padded_outputs(n_classes)
+        self.size = 4 if self.padded == 1 else 2 * self.padded
+        raw = np.empty((n_rows + 2) * self.size + _LINE // 4, np.float32)
+        skip = -raw.ctypes.data % _LINE // 4
+        self.raw = raw[skip : skip + (n_rows + 2) * self.size].reshape(n_rows + 2, self.size)
+        #: Examples learnt so far.
+        self.examples = 0
+
+    def fill(self, rows: slice, w: Weights | float, G: float, L: Weights | float) -> None:
+        """Set parameters; what pads the outputs stays without effect."""
+        part = self.raw[rows]
+        if self.padded == 1:
+            part[:, :1], part[:, 1], part[:, 2:3], part[:, 3] = w, G, L, 0
+            return
+        part[:, : self.padded] = 0
+        part[:, : self.outputs] = w
+        halves = part.view(np.uint16)
+        halves[:, 2 * self.padded : 3 * self.padded] = _upper(np.full(1, G, np.float32))
+        halves[:, 3 * self.padded :] = 0
+        halves[:, 3 * self.padded : 3 * self.padded + self.outputs] = _upper(np.asarray(L, np.float32))
+
+    @property
+    def weights(self) -> Weights:
+        """Weights of the features, row 0 first, as the start of longer rows."""
+        return self.raw[:-1]
+
+    @property
+    def bias(self) -> Weights:
+        return self.raw[-1, : self.outputs]
+
+
+_LINE = 64
+
+
+def _upper(values: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """The upper halves of floats, rounded to nearest."""
+    bits = np.ascontiguousarray(values).view(np.uint32)
+    return ((bits + np.uint32(0x8000)) >> np.uint32(16)).astype(np.uint16)
 
 
 def learn(
-    index: TupleIndex,
-    slots: Weights,
-    bias: Weights,
-    codes: Codes,
-    labels: Labels,
-    n_classes: int,
-    step: Step,
-    *,
-    scaled: bool,
+    index: TupleIndex, slots: Slots, codes: Codes, labels: Labels, eta: float, l2: float = 0.0
 ) -> tuple[float, int] | None:
     """Learn rows one after the other; the summed progressive loss and errors, or None where a score overflows."""
     n = index._check(codes, labels)
-    size = slot_size(n_classes, scaled)
-    if slots.shape != (index.n_rows + 1, size) or bias.shape != (size,):
-        raise ValueError(f"expected slots of the shape {(index.n_rows + 1, size)}, got {slots.shape}, {bias.shape}")
-    padded = padded_outputs(n_classes)
+    if len(slots.raw) != index.n_rows + 2:
+        raise ValueError(f"expected slots of {index.n_rows} features, got {len(slots.raw) - 2}")
     model = _ModelStruct(
-        slots=pointer(slots, np.float32).value,
-        bias=pointer(bias, np.float32).value,
-        n_classes=n_classes,
-        n_outputs=1 if n_classes == 2 else n_classes,
-        padded=padded,
-        scaled=scaled,
-        eta=step.eta,
-        G0=step.G0,
-        l2=step.l2,
+        slots=pointer(slots.raw, np.float32).value,
+        bias=pointer(slots.raw[-1], np.float32).value,
+        n_classes=slots.n_classes,
+        n_outputs=slots.outputs,
+        padded=slots.padded,
+        eta=eta,
+        l2=l2,
+        examples=slots.examples,
     )
-    scratch = np.empty(int(lib.pm_tuples_scratch_bytes(c.byref(index.struct), padded)), np.uint8)
+    scratch = np.empty(int(lib.pm_tuples_scratch_bytes(c.byref(index.struct), slots.padded)), np.uint8)
     status = lib.pm_tuples_learn(
         c.byref(index.struct),
         c.byref(model),
@@ -285,6 +307,7 @@ def learn(
         n,
         pointer(scratch, np.uint8),
     )
+    slots.examples = int(model.examples)
     if status == NOT_FINITE:
         return None
     _raise(status)

@@ -9,7 +9,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from pomona._native.tuples import Codes, Labels, Step, TupleIndex, learn, padded_outputs, slot_size
+from pomona._native.tuples import Codes, Labels, Slots, TupleIndex, learn
 from pomona.errors import NumericError
 from pomona.higherorder.coded import Rows
 from pomona.higherorder.counts import BLOCK, TupleCounts
@@ -19,7 +19,6 @@ from pomona.higherorder.tuples import TupleSet
 M = 0.1
 #: What AdaGrad's sums begin with.
 G0 = 1.0
-_ALIGNMENT = 64
 
 Floats32 = NDArray[np.float32]
 
@@ -151,70 +150,53 @@ class Discriminative:
         self.counts, self.n_attributes, self.m, self.g0 = counts, n_attributes, m, g0
         self.generative_start, self.scaled = generative_start, scaled
         self.n_classes = counts.n_classes
-        self.outputs = 1 if self.n_classes == 2 else self.n_classes
-        size = slot_size(self.n_classes, scaled)
-        self.slots = _aligned(len(counts.counts), size)
-        self.bias = np.zeros(size, np.float32)
+        self.slots = Slots(counts.index.n_rows, self.n_classes)
         self._extra = np.repeat(m / counts.tuples.cardinalities(), np.diff(counts.starts)).astype(np.float32)
         self.reset()
 
     def reset(self) -> None:
         """Begin anew."""
-        padded = padded_outputs(self.n_classes)
-        self.slots[0] = 0
         share = np.float32(tuple_share(self.n_attributes, self.counts.tuples) if self.generative_start else 0.0)
         totals = np.log(self.counts.class_counts + self.m).astype(np.float32)
-        for start in range(1, len(self.slots), BLOCK):
-            rows = slice(start, min(start + BLOCK, len(self.slots)))
-            slots = self.slots[rows]
-            slots[:] = 0
+        n_rows, two = self.counts.index.n_rows, self.n_classes == 2
+        for start in range(1, n_rows + 1, BLOCK):
+            rows = slice(start, min(start + BLOCK, n_rows + 1))
             if not self.scaled and not self.generative_start:
+                self.slots.fill(rows, 0.0, self.g0, 1.0)
                 continue
             part = self.counts.counts[rows] + self._extra[rows.start - 1 : rows.stop - 1, None]
             log_p = np.log(part, dtype=np.float32) - totals
-            if padded == 1:
-                slots[:, 0] = share * (log_p[:, 1] - log_p[:, 0])
-                slots[:, 2] = -log_p.sum(axis=1) if self.scaled else 0
-                continue
-            slots[:, : self.n_classes] = share * log_p
-            if self.scaled:
-                slots[:, 2 * padded : 2 * padded + self.n_classes] = -log_p
-        self._reset_bias(padded)
-
-    def _reset_bias(self, padded: int) -> None:
+            w = share * (log_p[:, 1:] - log_p[:, :1] if two else log_p)
+            scale = -log_p.sum(axis=1, keepdims=True) if two else -log_p
+            self.slots.fill(rows, w, self.g0, scale if self.scaled else 1.0)
         priors = log_priors(self.counts.class_counts, self.m)
-        self.bias[:] = 0
-        if padded == 1:
-            self.bias[:] = (priors[1] - priors[0], 0, 1, 0)
-            return
-        self.bias[: self.n_classes] = priors
-        self.bias[2 * padded :] = 1
+        self.slots.fill(slice(0, 1), 0.0, self.g0, 0.0)
+        self.slots.fill(slice(n_rows + 1, None), priors[1:] - priors[:1] if two else priors, self.g0, 1.0)
+        self.slots.examples = 0
 
     def learn(self, blocks: Iterable[tuple[Codes, Labels]], eta: float, l2: float = 0.0) -> tuple[float, float] | None:
         """One pass; the progressive loss and error, or None where a score overflows."""
         loss = errors = n = 0.0
         for codes, labels in blocks:
-            step = Step(eta, self.g0, l2)
-            args = (self.counts.index, self.slots, self.bias, codes, labels, self.n_classes, step)
-            found = learn(*args, scaled=self.scaled)
+            found = learn(self.counts.index, self.slots, codes, labels, eta, l2)
             if found is None:
                 return None
             loss, errors, n = loss + found[0], errors + found[1], n + len(labels)
         return loss / max(n, 1), errors / max(n, 1)
 
     def scores(self, rows: Rows) -> NDArray[np.float64]:
-        return scores_of(rows, self.counts.index, self.slots, self.bias[: self.outputs])
+        return scores_of(rows, self.counts.index, self.slots.weights, self.slots.bias)
 
     def drops(self, rows: Rows) -> NDArray[np.float64]:
         """CVScore of each tuple: how much the mean loss on these rows grows when the tuple is taken away."""
         sums = np.zeros(self.counts.index.n_tuples)
         for codes, labels in rows.blocks():
-            self.counts.index.drop(codes, labels, self.slots, self.bias[: self.outputs], sums)
+            self.counts.index.drop(codes, labels, self.slots.weights, self.slots.bias, sums)
         return sums / max(len(rows), 1)
 
     def weights(self) -> tuple[Floats32, Floats32]:
         """Copies of the weights and the intercept."""
-        return self.slots[:, : self.outputs].copy(), self.bias[: self.outputs].copy()
+        return self.slots.weights[:, : self.slots.outputs].copy(), self.slots.bias.copy()
 
     def model(self, weights: tuple[Floats32, Floats32] | None = None) -> TupleModel:
         """What was learnt, or the weights that were set aside."""
@@ -225,9 +207,3 @@ class Discriminative:
 def overflow(eta: float) -> NumericError:
     return NumericError(f"the scores overflowed with the step size {eta:g}: give a smaller learning_rate")
 
-
-def _aligned(rows: int, size: int) -> Floats32:
-    """Memory whose rows begin at cache lines where their size allows it."""
-    raw = np.empty(rows * size + _ALIGNMENT // 4, np.float32)
-    skip = -raw.ctypes.data % _ALIGNMENT // 4
-    return raw[skip : skip + rows * size].reshape(rows, size)
