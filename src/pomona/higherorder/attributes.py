@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,22 +19,6 @@ from pomona.encode.bins import Floats, number_name
 Kind = Literal["number", "category", "group"]
 #: Code of a level that training never saw: it has no parameters.
 UNSEEN = _native.NO_ROW
-
-
-class Attribute(Protocol):
-    """One attribute of a row: a column, a part of a date, or a group of columns of which one is 1."""
-
-    kind: Kind
-    name: str
-    columns: Sequence[str]
-
-    def code(self, arrays: Sequence[pa.Array], codes: Codes, column: int) -> None:
-        """Write the codes of a batch into one column."""
-        ...
-
-    def level(self, code: int) -> str:
-        """``age in (30, 35]``, ``job = cook``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +122,17 @@ class GroupAttribute:
         return f"{self.name} = {self.columns[code][len(self.name) :].lstrip('_.- ') or self.columns[code]}"
 
 
-def header_of(attribute: Any) -> dict[str, Any]:
+#: One attribute of a row: a column, a part of a date, or a group of columns of which one is 1. ``code`` writes the codes
+#: of a batch into one column, ``level`` gives a code in words.
+Attribute = NumberAttribute | CategoryAttribute | GroupAttribute
+
+
+def header_of(attribute: Attribute) -> dict[str, Any]:
     """What a file needs besides the arrays."""
     header: dict[str, Any] = {"kind": attribute.kind, "name": attribute.name, "columns": list(attribute.columns)}
-    if attribute.kind == "number":
+    if isinstance(attribute, NumberAttribute):
         return {**header, "of": attribute.of, "cuts": len(attribute.cuts)}
-    if attribute.kind == "category":
+    if isinstance(attribute, CategoryAttribute):
         names = attribute.names
         return {**header, "levels": len(names), "bytes": len(names.text), "has_missing": attribute.has_missing}
     return header

@@ -169,7 +169,7 @@ def chunk_codes(chunk: Chunk) -> Codes:
     if chunk.indices.dtype != np.uint32 or (n and chunk.nnz % n):
         raise OptionError("this learner needs a table of columns; got sparse features: convert them to columns")
     flat = chunk.indices[int(chunk.indptr[0]) : int(chunk.indptr[-1])]
-    return np.asarray(flat.reshape(n, -1) if n else flat.reshape(0, 0), np.uint32)
+    return np.asarray(flat.reshape(n, chunk.nnz // n if n else 0), np.uint32)
 
 
 class _Spill:

@@ -271,6 +271,7 @@ class _Survey:
                     made.add(grouped[name])
                     found.append(GroupAttribute(grouped[name], self.groups[grouped[name]]))
                 continue
+            attribute: Attribute | None
             attribute = self._category(name) if name in self.levels else self._number(name, of, method, bins)
             if attribute is not None:
                 found.append(attribute)

@@ -135,7 +135,7 @@ def _count_dense(tuples: TupleSet, blocks: Blocks, class_counts: NDArray[np.int6
     counts = np.zeros((index.n_rows + 1, len(class_counts)), np.uint32)
     for codes, labels in blocks():
         index.count(codes, labels, counts)
-    present = counts.any(axis=1)
+    present: NDArray[np.bool_] = np.asarray(counts.any(axis=1))
     ranked = tuples.index(RANKED, bits=_packed(present[1:].astype(np.uint8)))
     present[0] = True
     return TupleCounts(tuples, ranked, counts[present], class_counts)
@@ -170,8 +170,8 @@ def check_cells(tuples: TupleSet, memory: int) -> None:
         sizes = [int(size) - 1 for size in tuples.sizes]
         raise OptionError(
             f"the order-{tuples.order} model would need {byte_words(int(needed))} for the map of its"
-            f" {tuples.n_cells:,} value combinations, and the memory limit is {byte_words(memory)} (the largest attribute"
-            f" has {max(sizes):,} levels): {OPTIONS}"
+            f" {tuples.n_cells:,} value combinations (the largest attribute has {max(sizes):,} levels), and the memory"
+            f" limit is {byte_words(memory)}: {OPTIONS}"
         )
 
 
@@ -180,6 +180,6 @@ def check_features(features: int, n_classes: int, memory: int) -> None:
     needed = 16 * max(n_classes, 3) * features
     if needed > memory:
         raise OptionError(
-            f"the model would have {features:,} features, which need {byte_words(needed)} while learning, and the memory"
-            f" limit is {byte_words(memory)}: {OPTIONS}"
+            f"the model would have {features:,} features, which need {byte_words(needed)} while learning, and the"
+            f" memory limit is {byte_words(memory)}: {OPTIONS}"
         )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pomona._native.tuples import Codes, Labels, Slots, TupleIndex, learn
-from pomona.errors import NumericError
+from pomona.errors import DataFormatError
 from pomona.higherorder.coded import Rows
 from pomona.higherorder.counts import BLOCK, TupleCounts
 from pomona.higherorder.tuples import TupleSet
@@ -41,6 +41,8 @@ class TupleModel:
 
     def scores(self, codes: Codes) -> NDArray[np.float64]:
         """Raw scores (n,) or (n, classes); codes never seen add nothing."""
+        if codes.shape[1] != len(self.tuples.sizes):
+            raise DataFormatError(f"expected {len(self.tuples.sizes)} attributes, got {codes.shape[1]}")
         known = np.ascontiguousarray(np.minimum(codes, self.tuples.sizes - np.uint32(1)), np.uint32)
         raw = self.index.predict(known, self.weights, self.bias).astype(np.float64)
         return raw[:, 0] if raw.shape[1] == 1 else raw
@@ -103,8 +105,8 @@ def temperature(raw: NDArray[np.float64], labels: NDArray[np.int32]) -> float:
 
 def tuple_share(n_attributes: int, tuples: TupleSet) -> float:
     """AnJE's weight of a tuple: 1/C(a-1, n-1), so that each attribute counts once; a/(n T) after selection of T."""
-    sizes = np.array([len(t) for t in tuples.members])
-    if len(tuples) == comb(n_attributes, tuples.order):
+    sizes = np.array([len(t) for t in tuples.members], np.float64)
+    if n_attributes and len(tuples) == comb(n_attributes, tuples.order):
         return 1.0 / comb(n_attributes - 1, tuples.order - 1)
     return n_attributes / float(sizes.sum()) if len(sizes) else 1.0
 
@@ -112,7 +114,7 @@ def tuple_share(n_attributes: int, tuples: TupleSet) -> float:
 def log_priors(class_counts: NDArray[np.int64], m: float = M) -> Floats32:
     """log P(y) by M-estimates."""
     n = class_counts.sum()
-    return np.log((class_counts + m / len(class_counts)) / (n + m)).astype(np.float32)
+    return np.asarray(np.log((class_counts + m / len(class_counts)) / (n + m)), np.float32)
 
 
 def generative_model(counts: TupleCounts, n_attributes: int, m: float = M) -> TupleModel:
@@ -202,8 +204,3 @@ class Discriminative:
         """What was learnt, or the weights that were set aside."""
         w, bias = self.weights() if weights is None else weights
         return TupleModel(self.counts.tuples, self.counts.index, w, bias, self.n_classes)
-
-
-def overflow(eta: float) -> NumericError:
-    return NumericError(f"the scores overflowed with the step size {eta:g}: give a smaller learning_rate")
-

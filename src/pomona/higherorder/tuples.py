@@ -19,8 +19,9 @@ CELL_BYTES = 0.25
 
 
 def all_tuples(n_attributes: int, order: int) -> list[Members]:
-    """All sets of so many attributes, in the order of their numbers."""
-    return list(itertools.combinations(range(n_attributes), order))
+    """All sets of so many attributes, in the order of their numbers; all of them together where they are fewer."""
+    order = min(order, n_attributes)
+    return [] if order == 0 else list(itertools.combinations(range(n_attributes), order))
 
 
 def grown(selected: Iterable[Members], n_attributes: int) -> list[Members]:
@@ -60,7 +61,7 @@ class TupleSet:
 
     def cardinalities(self) -> NDArray[np.float64]:
         """|F| of each tuple: its value combinations, seen together or not."""
-        return np.array([math.prod(float(self.sizes[a]) - 1 for a in t) for t in self.members])
+        return np.array([math.prod(max(float(self.sizes[a]) - 1, 1) for a in t) for t in self.members])
 
     def take(self, places: Sequence[int]) -> TupleSet:
         return TupleSet([self.members[i] for i in places], self.sizes)

@@ -13,7 +13,7 @@ Labels = NDArray[np.int32]
 
 #: Rows that are collected before they are counted.
 BUFFER_ROWS = 1 << 20
-#: A column without a cut that pays keeps its values as levels, if they are no more than this: it may matter only together
+#: A column without a cut that pays keeps its values as levels, if they are no more than this: it may matter together
 #: with others.
 FEW_VALUES = 32
 
@@ -21,9 +21,9 @@ FEW_VALUES = 32
 class ValueCounts:
     """Class counts of the distinct values of a column, collected in bounded memory; two of them can be merged.
 
-    Exact as long as there are at most ``limit`` distinct values. Beyond it, neighbours are put together into ``limit / 2``
-    groups of about equal mass, each standing at its largest value: a value is then misplaced by at most one such group
-    in each of the (few) compressions.
+    Exact as long as there are at most ``limit`` distinct values. Beyond it, neighbours are put together into
+    ``limit / 2`` groups of about equal mass, each standing at its largest value: a value is then misplaced by at most
+    one such group in each of the (few) compressions.
     """
 
     def __init__(self, limit: int = 1 << 20) -> None:

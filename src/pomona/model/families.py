@@ -31,6 +31,14 @@ class Family:
 #: By the name in model files, which is also the ``learner`` of the options.
 FAMILIES = {
     "online": Family("pomona.online.learner:OnlineLearner", "pomona.options:LearnOptions"),
+    **{
+        name: Family(
+            f"pomona.higherorder.learner:{title}Learner",
+            f"pomona.higherorder.options:{title}Options",
+            "pomona.higherorder.coder:AttributeCoder",
+        )
+        for name, title in (("alr", "ALR"), ("anje", "AnJE"), ("kdb", "KDB"))
+    },
 }
 
 
