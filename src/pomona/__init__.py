@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pomona.estimators import OnlineClassifier, OnlineRegressor
+    from pomona.estimators.higher_order import ALRClassifier, AnJEClassifier, KDBClassifier
+    from pomona.estimators.higher_order_discretizer import MDLDiscretizer
     from pomona.model import Model, load
 
 __version__ = "0.1.0"
@@ -15,11 +17,25 @@ __version__ = "0.1.0"
 _LAZY = {
     "OnlineClassifier": "pomona.estimators",
     "OnlineRegressor": "pomona.estimators",
+    "ALRClassifier": "pomona.estimators.higher_order",
+    "AnJEClassifier": "pomona.estimators.higher_order",
+    "KDBClassifier": "pomona.estimators.higher_order",
+    "MDLDiscretizer": "pomona.estimators.higher_order_discretizer",
     "Model": "pomona.model",
     "load": "pomona.model",
 }
 
-__all__ = ["Model", "OnlineClassifier", "OnlineRegressor", "__version__", "load"]
+__all__ = [
+    "ALRClassifier",
+    "AnJEClassifier",
+    "KDBClassifier",
+    "MDLDiscretizer",
+    "Model",
+    "OnlineClassifier",
+    "OnlineRegressor",
+    "__version__",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -158,7 +158,7 @@ class ALRTrainer:
         while True:
             counts = self._count(TupleSet(members, self.data.sizes))
             level = counts.tuples.order
-            if level == order:
+            if level >= order:
                 return self._selected(counts, self.options.threshold)
             kept = self._selected(counts, lower).counts.tuples.members
             members = grown(kept, self.data.width)

@@ -122,8 +122,8 @@ class GroupAttribute:
         return f"{self.name} = {self.columns[code][len(self.name) :].lstrip('_.- ') or self.columns[code]}"
 
 
-#: One attribute of a row: a column, a part of a date, or a group of columns of which one is 1. ``code`` writes the codes
-#: of a batch into one column, ``level`` gives a code in words.
+#: One attribute of a row: a column, a part of a date, or a group of columns of which one is 1. ``code`` writes the
+#: codes of a batch into one column, ``level`` gives a code in words.
 Attribute = NumberAttribute | CategoryAttribute | GroupAttribute
 
 

@@ -231,12 +231,8 @@ class _Spill:
     def finish(self, n_classes: int, cv: bool) -> CodedData:
         n_classes = max(n_classes, len(self._classes))
         sizes = (self._most + 2).astype(np.uint32)
-        wanted = _cv_counts(
-            np.resize(self._classes, n_classes)
-            if len(self._classes) >= n_classes
-            else np.pad(self._classes, (0, n_classes - len(self._classes))),
-            cv,
-        )
+        self._classes = np.pad(self._classes, (0, n_classes - len(self._classes)))
+        wanted = _cv_counts(self._classes, cv)
         if self._folder is None:
             return self._in_memory(sizes, n_classes, wanted)
         self._flush()
@@ -293,7 +289,7 @@ def _cv_counts(classes: NDArray[np.int64], wanted: bool) -> NDArray[np.int64]:
     if not wanted or n < 10:
         return np.zeros(len(classes), np.int64)
     share = min(max(CV_SHARE, CV_ROWS / n), CV_MOST)
-    return np.minimum(np.floor(classes * share + 0.5).astype(np.int64), np.maximum(classes - 1, 0))
+    return np.asarray(np.minimum(np.floor(classes * share + 0.5), np.maximum(classes - 1, 0)), np.int64)
 
 
 def _stratified(labels: Labels, wanted: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -93,6 +93,7 @@ class AttributeCoder:
         encode: EncodeOptions = DEFAULT_ENCODE,
         *,
         labels: NDArray[np.int32] | None = None,
+        every_column: bool = False,
     ) -> AttributeCoder:
         """Learn cuts and levels in one pass over the whole table.
 
@@ -103,10 +104,11 @@ class AttributeCoder:
         encode : ``numeric="auto"`` cuts numbers by Fayyad and Irani's rule, ``"onehot"`` into ``bins`` of equal
             frequency.
         labels : class codes of the rows, where they are not a column of the table.
+        every_column : whether each column is to be an attribute of its own, whether it says anything or not.
         """
         method, bins = _method(encode)
         _check_roles(source, read, need_target=labels is None)
-        survey = _Survey(source, read)
+        survey = _Survey(source, read, every_column)
         row = 0
         for batch in source.batches():
             if len(batch) == 0:
@@ -203,8 +205,8 @@ class AttributeCoder:
 class _Survey:
     """What one pass over a table collects of each column."""
 
-    def __init__(self, source: TableSource, read: ReadOptions) -> None:
-        self.file, self.read = source.name, read
+    def __init__(self, source: TableSource, read: ReadOptions, every_column: bool) -> None:
+        self.file, self.read, self.every_column = source.name, read, every_column
         self.whole_target = True
         self._classes: dict[Any, int] = {}
         self.numbers: dict[tuple[str, str], ValueCounts] = {}
@@ -216,7 +218,7 @@ class _Survey:
         limit = SURVEY_BYTES // (64 * max(len(self.numbers), 1))
         for counts in self.numbers.values():
             counts.limit = max(limit, 1 << 12)
-        self.groups = _stems([name for name, of in self.numbers if not of])
+        self.groups = {} if every_column else _stems([name for name, of in self.numbers if not of])
 
     def _plan(self, name: str, type_: pa.DataType) -> None:
         kind = col.kind_of(type_)
@@ -282,14 +284,14 @@ class _Survey:
     def _category(self, name: str) -> CategoryAttribute | None:
         levels = self.levels[name]
         names = levels.packed()
-        if len(names) + (levels.missing > 0) < 2:
+        if len(names) + (levels.missing > 0) < 2 and not self.every_column:
             return None
         return CategoryAttribute(name, levels, names, levels.missing > 0)
 
     def _number(self, name: str, of: str, method: str, bins: int | None) -> NumberAttribute | None:
         counts = self.numbers[name, of]
         cuts = choose_cuts(counts, method, bins)
-        if not len(cuts) and not (counts.missing and len(counts.table()[0])):
+        if not len(cuts) and not (counts.missing and len(counts.table()[0])) and not self.every_column:
             return None
         return NumberAttribute(f"{name}.{of}" if of else name, name, of, cuts)
 

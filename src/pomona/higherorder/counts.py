@@ -30,7 +30,7 @@ class TupleCounts:
 
     @property
     def n_classes(self) -> int:
-        return self.counts.shape[1]
+        return int(self.counts.shape[1])
 
     @property
     def starts(self) -> NDArray[np.int64]:
@@ -97,7 +97,7 @@ def _selected_bits(index: TupleIndex, places: list[int]) -> NDArray[np.uint64]:
     """The bits of some tuples, moved together."""
     flags = np.unpackbits(index.words["bits"].copy().view(np.uint8), bitorder="little")
     starts = index.starts.astype(np.int64)
-    return _packed(np.concatenate([flags[starts[i] : starts[i + 1]] for i in places]))
+    return _packed(np.concatenate([flags[:0], *[flags[starts[i] : starts[i + 1]] for i in places]]))
 
 
 def _packed(flags: NDArray[np.uint8]) -> NDArray[np.uint64]:
