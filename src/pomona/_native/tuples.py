@@ -262,6 +262,15 @@ class Slots:
         halves[:, 3 * self.padded :] = 0
         halves[:, 3 * self.padded : 3 * self.padded + self.outputs] = _upper(np.asarray(L, np.float32))
 
+    def restart(self, rows: slice, G: float) -> None:
+        """Weights at 0 and sums at G again; factors stay."""
+        part = self.raw[rows]
+        if self.padded == 1:
+            part[:, 0], part[:, 1] = 0, G
+            return
+        part[:, : self.padded] = 0
+        part.view(np.uint16)[:, 2 * self.padded : 3 * self.padded] = _upper(np.full(1, G, np.float32))
+
     @property
     def weights(self) -> Weights:
         """Weights of the features, row 0 first, as the start of longer rows."""

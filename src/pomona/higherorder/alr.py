@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pomona._native.tuples import Codes, Labels
 from pomona.errors import NumericError, OptionError
 from pomona.higherorder.coded import CodedData
-from pomona.higherorder.counts import TupleCounts, count_tuples
+from pomona.higherorder.counts import FEATURE_BYTES, TupleCounts, count_tuples
 from pomona.higherorder.discriminative import Discriminative, TupleModel, generative_model
 from pomona.higherorder.judge import Judge, Verdict, best
 from pomona.higherorder.options import MAX_AUTO_ORDER, ALROptions
@@ -22,6 +22,7 @@ from pomona.higherorder.tuples import TupleSet, all_tuples, grown
 from pomona.learner import Step
 
 Report = Callable[[Step], None]
+Weights = tuple[NDArray[np.float32], NDArray[np.float32]]
 #: Shares kept below the top level where the threshold is to be found: of tuples, and of features.
 LOWER_SHARE, FEATURE_SHARE = 0.8, 0.1
 #: passes="auto" stops after so many passes without gain, and never makes more than the limit.
@@ -42,7 +43,8 @@ class _Chosen:
     """Features to learn, and how."""
 
     counts: TupleCounts
-    plan: Plan
+    #: One for each start that may be used, the one that did best on the sample first.
+    plans: list[Plan]
     recode: Recode | None = None
 
 
@@ -56,8 +58,7 @@ class ALRTrainer:
 
     def run(self) -> Outcome:
         chosen = self._features() if self.options.feature_selection else self._tuples()
-        learner = self._parameters(chosen)
-        weights, verdicts, number = self._passes(learner, chosen)
+        learner, plan, weights, verdicts, number = self._passes(chosen)
         model = learner.model(weights)
         verdict = verdicts[number]
         if self.options.calibrate:
@@ -67,9 +68,9 @@ class ALRTrainer:
             "tuples": len(chosen.counts.tuples),
             "features_kept": model.index.n_rows,
             "parameters": model.n_parameters,
-            "start": "generative" if chosen.plan.generative else "zero",
-            "learning_rate": chosen.plan.eta,
-            "l2": chosen.plan.l2,
+            "start": "generative" if plan.generative else "zero",
+            "learning_rate": plan.eta,
+            "l2": plan.l2,
             "discriminative_passes": len(verdicts),
             "pass_kept": number,
             "loss_name": "logistic",
@@ -122,27 +123,25 @@ class ALRTrainer:
             if last is not None and generative.error >= last.error:
                 break
             last = generative
-            plan = self.pilots.plan(counts)
-            verdicts[order] = plan.verdict or generative
+            verdicts[order] = self.pilots.plans(counts)[0].verdict or generative
         return found[best(verdicts) if verdicts else min(found)]
 
     def _selected(self, counts: TupleCounts, threshold: float | int | str) -> _Chosen:
         """Doing tuple selection; nothing is counted again, for the counts of what is kept are there."""
         assert self.pilots is not None
-        plan = self.pilots.plan(counts)
+        plans = self.pilots.plans(counts)
         total = len(counts.tuples)
         if self.options.selection == "none" or total <= 1:
-            return _Chosen(counts, plan)
-        scores = self._scores(counts, plan)
+            return _Chosen(counts, plans)
+        scores = self._scores(counts, plans[0])
         if threshold == "auto":
-            places = self.pilots.best_share(counts, plan, scores)
+            places = self.pilots.best_share(counts, plans[0], scores)
         else:
             order = np.argsort(-scores, kind="stable")
             places = sorted(order[: number_kept(threshold, total)].tolist())  # type: ignore[arg-type]
         self.report(Step(f"{len(places):,} of {total:,} tuples selected by {self.options.selection}"))
-        eta = rescaled(plan.eta, total, len(places))
         kept = counts if len(places) == total else counts.take(places)
-        return _Chosen(kept, Plan(plan.generative, eta, plan.l2, plan.verdict))
+        return _Chosen(kept, [replace(plan, eta=rescaled(plan.eta, total, len(places))) for plan in plans])
 
     def _scores(self, counts: TupleCounts, plan: Plan) -> NDArray[np.float64]:
         assert self.pilots is not None
@@ -177,7 +176,7 @@ class ALRTrainer:
         kept = self._kept_features(single, threshold)
         if order == 1:
             self.pilots = Pilots(self.data, self.options)
-            return _Chosen(kept, self.pilots.plan(kept))
+            return _Chosen(kept, self.pilots.plans(kept))
         recode = Recode.keeping(kept)
         self.pilots = Pilots(self.data, self.options, recode.rows)
         lower = recode.recoded(kept)
@@ -185,7 +184,7 @@ class ALRTrainer:
             members = grown(lower.tuples.members, len(recode.sizes))
             counts = self._count(TupleSet(members, recode.sizes), lower, recode)
             lower = self._kept_features(counts, threshold)
-        return _Chosen(lower, self.pilots.plan(lower), recode)
+        return _Chosen(lower, self.pilots.plans(lower), recode)
 
     def _kept_features(self, counts: TupleCounts, threshold: float | int) -> TupleCounts:
         """The features that add most to the mutual information of their tuples."""
@@ -199,36 +198,68 @@ class ALRTrainer:
         return counts.keep(wanted)
 
     # ---- passes ----
-    def _parameters(self, chosen: _Chosen) -> Discriminative:
-        return Discriminative(
-            chosen.counts,
-            self.data.width,
-            generative_start=chosen.plan.generative,
-            scaled=self.options.preconditioner,
-        )
+    def _passes(self, chosen: _Chosen) -> tuple[Discriminative, Plan, Weights, dict[int, Verdict], int]:
+        """Discriminative passes; the weights of the pass that did best on the validation rows.
 
-    def _passes(
-        self, learner: Discriminative, chosen: _Chosen
-    ) -> tuple[tuple[NDArray[np.float32], NDArray[np.float32]], dict[int, Verdict], int]:
-        """Discriminative passes; the weights of the pass that did best on the validation rows."""
-        recode, eta = chosen.recode, chosen.plan.eta
+        Which start is better shows with all the data only: the first pass teaches both, and the better one goes on.
+        """
+        recode = chosen.recode
         cv = self.data.cv if recode is None else recode.rows(self.data.cv)
         judge = Judge(cv, self.options.calibrate)
+        runs = [_Run(self._parameters(chosen.counts, plan), plan) for plan in self._affordable(chosen)]
         limit = MOST_PASSES if self.options.passes == "auto" else int(self.options.passes)
         patience = PATIENCE if self.options.passes == "auto" else limit
         verdicts: dict[int, Verdict] = {}
-        kept, kept_number, number = learner.weights(), 0, 0
+        kept, kept_number, number = runs[0].learner.weights(), 0, 0
         while number < limit:
             number += 1
             blocks = self.data.blocks(np.random.default_rng([self.options.seed, 77, number]))
-            figures = learner.learn(blocks if recode is None else recode.blocks(blocks), eta, chosen.plan.l2)
-            if figures is None:
-                raise NumericError(f"the scores overflowed with the step size {eta:g}: give a smaller learning_rate")
-            verdicts[number] = judge.verdict(learner.scores(cv)) if len(judge) else Verdict(0.0, float(-number))
-            held_out = verdicts[number].loss if len(judge) else None
-            self.report(Step(f"pass {number}: progressive", figures[0], held_out, number / limit))
+            for block in blocks if recode is None else recode.blocks(blocks):
+                for run in runs:
+                    run.learn(block)
+            found = {i: judge.verdict(run.learner.scores(cv)) for i, run in enumerate(runs)} if len(judge) else {}
+            first = best(found) if found else 0
+            runs = [runs[first]]
+            verdicts[number] = found[first] if found else Verdict(0.0, float(-number))
+            held_out = verdicts[number].loss if found else None
+            self.report(Step(f"pass {number}: progressive", runs[0].mean_loss(), held_out, number / limit))
             if not self.options.early_stop or best(verdicts) == number:
-                kept, kept_number = learner.weights(), number
+                kept, kept_number = runs[0].learner.weights(), number
             elif number - kept_number >= patience:
                 break
-        return kept, verdicts, kept_number
+        return runs[0].learner, runs[0].plan, kept, verdicts, kept_number
+
+    def _affordable(self, chosen: _Chosen) -> list[Plan]:
+        """Both starts, where there is memory for both and a way to judge them."""
+        needed = 2 * FEATURE_BYTES * max(len(self.class_counts), 3) * chosen.counts.index.n_rows
+        return chosen.plans if needed <= self.options.memory else chosen.plans[:1]
+
+    def _parameters(self, counts: TupleCounts, plan: Plan) -> Discriminative:
+        return Discriminative(
+            counts, self.data.width, generative_start=plan.generative, scaled=self.options.preconditioner
+        )
+
+
+@dataclass
+class _Run:
+    """One training, and its progressive loss in the running pass."""
+
+    learner: Discriminative
+    plan: Plan
+    loss: float = 0.0
+    n: int = 0
+
+    def learn(self, block: tuple[Codes, Labels]) -> None:
+        figures = self.learner.learn([block], self.plan.eta, self.plan.l2)
+        if figures is None:
+            raise NumericError(
+                f"the scores overflowed with the step size {self.plan.eta:g}: give a smaller learning_rate"
+            )
+        self.loss += figures[0] * len(block[1])
+        self.n += len(block[1])
+
+    def mean_loss(self) -> float:
+        """The progressive loss since the last call."""
+        mean = self.loss / max(self.n, 1)
+        self.loss, self.n = 0.0, 0
+        return mean

@@ -15,6 +15,8 @@ from pomona.words import byte_words
 
 Counts = NDArray[np.uint32]
 Blocks = Callable[[], Iterable[tuple[Codes, Labels]]]
+#: Bytes of a feature and class while learning: its count, its slot, and a copy of its weight.
+FEATURE_BYTES = 16
 #: Rows of counts that are worked on at once.
 BLOCK = 1 << 18
 
@@ -177,7 +179,7 @@ def check_cells(tuples: TupleSet, memory: int) -> None:
 
 def check_features(features: int, n_classes: int, memory: int) -> None:
     """Refuse features whose parameters are beyond the memory limit."""
-    needed = 16 * max(n_classes, 3) * features
+    needed = FEATURE_BYTES * max(n_classes, 3) * features
     if needed > memory:
         raise OptionError(
             f"the model would have {features:,} features, which need {byte_words(needed)} while learning, and the"

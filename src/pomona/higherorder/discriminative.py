@@ -154,27 +154,37 @@ class Discriminative:
         self.n_classes = counts.n_classes
         self.slots = Slots(counts.index.n_rows, self.n_classes)
         self._extra = np.repeat(m / counts.tuples.cardinalities(), np.diff(counts.starts)).astype(np.float32)
+        self._filled = False
         self.reset()
 
     def reset(self) -> None:
         """Begin anew."""
-        share = np.float32(tuple_share(self.n_attributes, self.counts.tuples) if self.generative_start else 0.0)
-        totals = np.log(self.counts.class_counts + self.m).astype(np.float32)
-        n_rows, two = self.counts.index.n_rows, self.n_classes == 2
+        n_rows = self.counts.index.n_rows
         for start in range(1, n_rows + 1, BLOCK):
             rows = slice(start, min(start + BLOCK, n_rows + 1))
-            if not self.scaled and not self.generative_start:
-                self.slots.fill(rows, 0.0, self.g0, 1.0)
-                continue
-            part = self.counts.counts[rows] + self._extra[rows.start - 1 : rows.stop - 1, None]
-            log_p = np.log(part, dtype=np.float32) - totals
-            w = share * (log_p[:, 1:] - log_p[:, :1] if two else log_p)
-            scale = -log_p.sum(axis=1, keepdims=True) if two else -log_p
-            self.slots.fill(rows, w, self.g0, scale if self.scaled else 1.0)
+            if self._filled and not self.generative_start:
+                self.slots.restart(rows, self.g0)
+            else:
+                self._fill(rows)
+        self._filled = True
         priors = log_priors(self.counts.class_counts, self.m)
         self.slots.fill(slice(0, 1), 0.0, self.g0, 0.0)
-        self.slots.fill(slice(n_rows + 1, None), priors[1:] - priors[:1] if two else priors, self.g0, 1.0)
+        bias = priors[1:] - priors[:1] if self.n_classes == 2 else priors
+        self.slots.fill(slice(n_rows + 1, None), bias, self.g0, 1.0)
         self.slots.examples = 0
+
+    def _fill(self, rows: slice) -> None:
+        """Start values of features, from their counts."""
+        if not self.scaled and not self.generative_start:
+            self.slots.fill(rows, 0.0, self.g0, 1.0)
+            return
+        share = np.float32(tuple_share(self.n_attributes, self.counts.tuples) if self.generative_start else 0.0)
+        part = self.counts.counts[rows] + self._extra[rows.start - 1 : rows.stop - 1, None]
+        log_p = np.log(part, dtype=np.float32) - np.log(self.counts.class_counts + self.m).astype(np.float32)
+        two = self.n_classes == 2
+        w = share * (log_p[:, 1:] - log_p[:, :1] if two else log_p)
+        scale = -log_p.sum(axis=1, keepdims=True) if two else -log_p
+        self.slots.fill(rows, w, self.g0, scale if self.scaled else 1.0)
 
     def learn(self, blocks: Iterable[tuple[Codes, Labels]], eta: float, l2: float = 0.0) -> tuple[float, float] | None:
         """One pass; the progressive loss and error, or None where a score overflows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,17 +61,19 @@ class Pilots:
         return self.judge.verdict(learner.scores(self.cv))
 
     # ---- step size and start ----
-    def plan(self, counts: TupleCounts) -> Plan:
-        """Step size, start and penalty, each as given or as the validation rows say."""
+    def plans(self, counts: TupleCounts) -> list[Plan]:
+        """Step size and penalty for each start that may be used, the best first."""
         starts = {"zero": [False], "generative": [True], "auto": [False, True]}[self.options.start]
+        l2 = 0.0 if self.options.l2 == "auto" else self.options.l2
         if not len(self.judge):
-            l2 = 0.0 if self.options.l2 == "auto" else self.options.l2
-            return Plan(starts[0], self.options.learning_rate or DEFAULT_ETA, l2)
-        plans: dict[bool, Plan] = {}
-        for generative in starts:
-            plans[generative] = self._search(self.parameters(counts, generative), generative)
-        found = plans[best({key: plan.verdict for key, plan in plans.items() if plan.verdict is not None})]
-        return self._penalised(counts, found) if self.options.l2 == "auto" else found
+            return [Plan(starts[0], self.options.learning_rate or DEFAULT_ETA, l2)]
+        plans = [self._search(self.parameters(counts, generative), generative) for generative in starts]
+        first = best({i: plan.verdict for i, plan in enumerate(plans) if plan.verdict is not None})
+        plans = [plans[first], *plans[:first], *plans[first + 1 :]]
+        if self.options.l2 == "auto":
+            found = self._penalised(counts, plans[0])
+            plans = [found, *[replace(plan, l2=found.l2) for plan in plans[1:]]]
+        return plans
 
     def _search(self, learner: Discriminative, generative: bool) -> Plan:
         l2 = 0.0 if self.options.l2 == "auto" else self.options.l2
@@ -97,7 +99,7 @@ class Pilots:
         learner = self.parameters(counts, plan.generative)
         verdicts = {l2: self.verdict(learner, plan.eta, l2) for l2 in PENALTIES}
         l2 = best(verdicts)
-        return Plan(plan.generative, plan.eta, l2, verdicts[l2])
+        return replace(plan, l2=l2, verdict=verdicts[l2])
 
     # ---- tuples ----
     def cv_scores(self, counts: TupleCounts, plan: Plan) -> NDArray[np.float64]:
