@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 #include "hash.h"
+#include "parents.h"
 #include "pomona.h"
 
 namespace pm {
@@ -75,8 +77,8 @@ template <class Real>
 class Example {
  public:
   // Bytes for examples of at most n features, which the expansion makes `expanded`.
-  static int64_t bytes(int64_t n, int64_t expanded) {
-    return 10 * 64 + (n + 1) * static_cast<int64_t>(5 * sizeof(uint32_t) + sizeof(uint16_t) + 2 * sizeof(Real) + 8) +
+  static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
+    return (model.parents ? Parents<Real>::bytes(*model.parents, n, expanded) : 0) + 10 * 64 + (n + 1) * static_cast<int64_t>(5 * sizeof(uint32_t) + sizeof(uint16_t) + 2 * sizeof(Real) + 8) +
            (expanded + 1) * static_cast<int64_t>(sizeof(Real));
   }
 
@@ -86,10 +88,12 @@ class Example {
         field_(take<uint16_t>(memory, n)), x_(take<Real>(memory, n)), last_x_(take<Real>(memory, n)),
         sort_(take<uint64_t>(memory, n)), product_x_(take<Real>(memory, expanded)) {
     for (int64_t p = 0; p < 3 * model.n_products; ++p) by_field_ |= model.products[p] >= 0;
+    if (model.parents) parents_.emplace(model, memory, n, expanded);
   }
 
   // Loads example e. Features outside the table are left out, unless it may grow: then the answer is false.
   bool load(const pm_chunk& c, int64_t e, bool grow) {
+    if (parents_) return load_rows(c, e, grow) && look_up(grow);
     const int64_t first = c.indptr[e], stop = c.indptr[e + 1];
     n_ = stop - first;
     if (model_.regions[0].hashed) {
@@ -136,6 +140,7 @@ class Example {
   template <class Visit>
   void each_run(Visit&& visit) const {
     visit(linear_);
+    if (parents_) parent_runs(visit);
     for (int64_t p = 0; p < model_.n_products; ++p) {
       const int32_t* const fields = model_.products + 3 * p;
       const int degree = fields[2] == PM_NO_FIELD ? 2 : 3;
@@ -146,6 +151,35 @@ class Example {
     }
   }
 
+  // Features of the runs that are none.
+  int64_t n_zeros() const { return parents_ && !parents_->looked_up() ? parents_->n_zeros() : 0; }
+  // Base features that may be multiplied.
+  int64_t n_partners() const { return n_partners_; }
+
+  // Features of example e after expansion, or somewhat more; nothing is looked up.
+  int64_t size_of(const pm_chunk& c, int64_t e) {
+    if (!parents_) return load(c, e, false) ? expanded_size() : 0;
+    load_rows(c, e, false);
+    return n_ + parents_->most();
+  }
+
+  // Adds the example to the moments of its features, those on trial included. slope[k]: derivative by output k.
+  void add_moments(const Real* slope, int64_t K, double h) const {
+    double squares = 0;
+    for (int64_t k = 0; k < K; ++k) squares += static_cast<double>(slope[k]) * slope[k];
+    const auto add = [&](int region, uint64_t place, double m) {
+      if (m == 0) return;
+      double* const sums = model_.moments[region] + place * static_cast<uint64_t>(3 + K);
+      sums[0] += h * m * m, sums[1] += h * squares * m * m, sums[2] += 1;
+      for (int64_t k = 0; k < K; ++k) sums[3 + k] += h * static_cast<double>(slope[k]) * m;
+    };
+    each_run([&](const Run<Real>& run) {
+      for (int64_t j = 0; j < run.count; ++j) add(run.degree - 1, run.key(j), static_cast<double>(run.a * run.x[j]));
+    });
+    for (int64_t j = 0; j < parents_->n_trials(); ++j)
+      add(1, parents_->trials()[j], static_cast<double>(parents_->trial_products()[j]));
+  }
+
   int64_t expanded_size() const {
     int64_t total = 0;
     each_run([&](const Run<Real>& run) { total += run.count; });
@@ -153,11 +187,62 @@ class Example {
   }
 
  private:
-  template <class T>
-  static T* take(char*& memory, int64_t n) {
-    T* const start = reinterpret_cast<T*>(memory);
-    memory += (static_cast<int64_t>(sizeof(T)) * (n + 1) + 63) / 64 * 64;
-    return start;
+  // apple: rows and values without zeros, and the parents that the example has.
+  bool load_rows(const pm_chunk& c, int64_t e, bool grow) {
+    const pm_parents& p = *model_.parents;
+    const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
+    uint64_t room = model_.regions[0].n_slots;
+    if (p.block) room = std::min(room, static_cast<uint64_t>(p.block));
+    sorted_ = true;
+    n_ = 0;
+    for (int64_t k = c.indptr[e]; k < c.indptr[e + 1]; ++k) {
+      if (c.values[k] == 0) continue;
+      if (rows[k] >= room) {
+        if (grow) return false;
+        continue;
+      }
+      sorted_ &= n_ == 0 || rows[k] > row_[n_ - 1];
+      row_[n_] = rows[k];
+      if (p.fields) field_[n_] = field_of(c, k);
+      x_[n_++] = static_cast<Real>(c.values[k]);
+    }
+    linear_ = {1, 0, row_, x_, n_, Real(1), sorted_};
+    partner_row_ = row_, partner_x_ = x_, n_partners_ = n_;
+    if (p.fields) choose_partners(p);
+    parents_->find(partner_row_, partner_x_, n_partners_, sorted_);
+    return true;
+  }
+
+  void choose_partners(const pm_parents& p) {
+    n_partners_ = 0;
+    for (int64_t i = 0; i < n_; ++i) {
+      if (field_[i] >= p.n_fields || !p.fields[field_[i]]) continue;
+      last_row_[n_partners_] = row_[i];
+      last_x_[n_partners_++] = x_[i];
+    }
+    partner_row_ = last_row_, partner_x_ = last_x_;
+  }
+
+  bool look_up(bool learning) {
+    if (!parents_->looked_up()) return parents_->lay_out(), true;
+    const pm_parents& p = *model_.parents;
+    if (learning && !p.block && p.room < p.limit && p.used + static_cast<uint64_t>(parents_->count()) > p.room) return false;
+    parents_->look_up(learning);
+    return true;
+  }
+
+  template <class Visit>
+  void parent_runs(Visit& visit) const {
+    if (parents_->looked_up()) {
+      visit(Run<Real>{2, 0, parents_->places(), parents_->products(), parents_->n_places(), Real(1), false});
+      return;
+    }
+    const Stretch<Real>* const stretches = parents_->stretches();
+    const int64_t n = parents_->n_stretches();
+    for (int64_t i = 0; i < n; ++i) {
+      const Stretch<Real>& s = stretches[i];
+      visit(Run<Real>{2, s.base, partner_row_ + s.from, s.x, s.count, s.a, sorted_, stretches[i + 1 < n ? i + 1 : i].base});
+    }
   }
 
   static uint16_t field_of(const pm_chunk& c, int64_t k) {
@@ -277,6 +362,10 @@ class Example {
   int64_t n_ = 0;
   bool by_field_ = false, sorted_ = false;
   Run<Real> linear_{};
+  std::optional<Parents<Real>> parents_;
+  const uint32_t* partner_row_ = nullptr;
+  const Real* partner_x_ = nullptr;
+  int64_t n_partners_ = 0;
   uint32_t *row_, *key_, *last_row_, *last_key_, *below_;
   uint16_t* field_;
   Real *x_, *last_x_;

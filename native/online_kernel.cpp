@@ -11,6 +11,8 @@ namespace pm {
 namespace PM_ISA {
 namespace {
 
+constexpr int64_t kGuess = 1 << 20;  // room for fewer features than this is guessed rather than counted
+
 struct Sizes {
   int64_t features = 0, expanded = 0;
 };
@@ -20,8 +22,8 @@ Sizes largest(const pm_online& model, const pm_chunk& c) {
   Sizes sizes;
   for (int64_t e = 0; e < c.n; ++e) sizes.features = std::max(sizes.features, c.indptr[e + 1] - c.indptr[e]);
   const int64_t n = sizes.features;
-  sizes.expanded = n;
-  bool by_field = false;
+  sizes.expanded = n * (1 + (model.parents ? model.parents->n : 0));
+  bool by_field = model.parents && sizes.expanded > kGuess;
   for (int64_t p = 0; p < model.n_products; ++p) {
     const int32_t* const fields = model.products + 3 * p;
     if (fields[0] == PM_ALL_FIELDS)
@@ -30,13 +32,12 @@ Sizes largest(const pm_online& model, const pm_chunk& c) {
       by_field = true;
   }
   if (!by_field) return sizes;
-  // Products of chosen fields are far fewer than all: they are counted.
-  std::vector<char> memory(static_cast<size_t>(Example<float>::bytes(n, sizes.expanded)));
-  Example<float> example(model, memory.data(), n, sizes.expanded);
-  for (int64_t e = 0; e < c.n; ++e) {
-    example.load(c, e, false);
-    sizes.expanded = std::max(sizes.expanded, example.expanded_size());
-  }
+  // Products of chosen fields and of parents are far fewer than all: they are counted.
+  const int64_t room = model.parents ? 0 : sizes.expanded;
+  std::vector<char> memory(static_cast<size_t>(Example<float>::bytes(model, n, room)));
+  Example<float> example(model, memory.data(), n, room);
+  if (model.parents) sizes.expanded = n;
+  for (int64_t e = 0; e < c.n; ++e) sizes.expanded = std::max(sizes.expanded, example.size_of(c, e));
   return sizes;
 }
 
@@ -74,13 +75,15 @@ int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int6
     predictions[e] = p;
     if (!std::isfinite(raw)) return PM_NOT_FINITE;
     if (!learning) continue;
-    m.features += static_cast<uint64_t>(machine.expanded());
+    m.features += static_cast<uint64_t>(machine.expanded() - machine.example().n_zeros());
+    m.nonzeros += static_cast<uint64_t>(machine.example().n_partners());
     const Point point = at(static_cast<Loss>(m.loss), p, y, m.quantile);
     m.loss_sum += h * value(point);
     m.loss_weight += h;
     m.ftrl ? machine.update_ftrl(point, h) : machine.update(point, h);
     see_label(m, y);
     m.examples += 1;
+    if (m.examples == m.pause_at) return *done = i + 1, PM_PAUSE;
   }
   *done = n_order;
   return PM_OK;
@@ -102,11 +105,13 @@ int32_t learn_multi(pm_online& m, const pm_chunk& c, const int64_t* order, int64
     for (int64_t k = 0; k < m.n_outputs; ++k) total += predictions[e * m.n_outputs + k] = machine.score(k);
     if (!std::isfinite(total)) return PM_NOT_FINITE;
     if (!learning) continue;
-    m.features += static_cast<uint64_t>(machine.expanded());
+    m.features += static_cast<uint64_t>(machine.expanded() - machine.example().n_zeros());
+    m.nonzeros += static_cast<uint64_t>(machine.example().n_partners());
     m.loss_sum += h * machine.loss(static_cast<int64_t>(y));
     m.loss_weight += h;
     machine.update(static_cast<int64_t>(y), h);
     m.examples += 1;
+    if (m.examples == m.pause_at) return *done = i + 1, PM_PAUSE;
   }
   *done = n_order;
   return PM_OK;
@@ -114,8 +119,8 @@ int32_t learn_multi(pm_online& m, const pm_chunk& c, const int64_t* order, int64
 
 template <class Real>
 int64_t scratch(const pm_online& m, const Sizes& s) {
-  return m.n_outputs == 1 ? Single<Real>::bytes(s.features, s.expanded)
-                          : Multi<Real>::bytes(s.features, s.expanded, m.n_outputs);
+  return m.n_outputs == 1 ? Single<Real>::bytes(m, s.features, s.expanded)
+                          : Multi<Real>::bytes(m, s.features, s.expanded);
 }
 
 int64_t scratch_bytes(const pm_online& m, const Sizes& s) {

@@ -21,7 +21,7 @@ class Multi {
 
   Multi(pm_online& model, char* memory, int64_t max_features, int64_t max_expanded)
       : m_(model), example_(model, memory, max_features, max_expanded), K_(model.n_outputs), padded_(padded(K_)) {
-    char* const start = memory + (Example<Real>::bytes(max_features, max_expanded) + 63) / 64 * 64;
+    char* const start = memory + (Example<Real>::bytes(model, max_features, max_expanded) + 63) / 64 * 64;
     slot_ = reinterpret_cast<Real**>(start);
     x_ = reinterpret_cast<Real*>(slot_ + (max_expanded + 8) / 8 * 8);
     score_ = x_ + (max_expanded + 16) / 16 * 16;
@@ -29,8 +29,9 @@ class Multi {
     regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
   }
   static int64_t padded(int64_t K) { return (K + 3) / 4 * 4; }
-  static int64_t bytes(int64_t max_features, int64_t max_expanded, int64_t K) {
-    return Example<Real>::bytes(max_features, max_expanded) + 256 + (max_expanded + 16) * static_cast<int64_t>(8 + sizeof(Real)) +
+  static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
+    const int64_t K = model.n_outputs;
+    return Example<Real>::bytes(model, max_features, max_expanded) + 256 + (max_expanded + 16) * static_cast<int64_t>(8 + sizeof(Real)) +
            (max_expanded + 5) * padded(K) * static_cast<int64_t>(sizeof(Real));
   }
 
@@ -77,6 +78,7 @@ class Multi {
 
   void update(int64_t label, double h) {
     derivatives(label);
+    if (m_.moments[0]) example_.add_moments(u_, K_, h);
     if (m_.ftrl) return update_ftrl(h);
     const bool learns = square_gradients(h);
     const double n = m_.adaptive ? directions() : squares();

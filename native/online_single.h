@@ -79,15 +79,15 @@ class Single {
 
   Single(pm_online& model, char* memory, int64_t max_features, int64_t max_expanded)
       : m_(model), example_(model, memory, max_features, max_expanded) {
-    Real* const start = reinterpret_cast<Real*>(memory + (Example<Real>::bytes(max_features, max_expanded) + 63) / 64 * 64);
+    Real* const start = reinterpret_cast<Real*>(memory + (Example<Real>::bytes(model, max_features, max_expanded) + 63) / 64 * 64);
     const int64_t step = (max_expanded + 1 + 2 * kLanes) / 16 * 16 + 16;  // the intercept, and lanes of zeros behind the last
     w_ = start;
     G_ = start + step;
     x_ = start + 2 * step;
     regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
   }
-  static int64_t bytes(int64_t max_features, int64_t max_expanded) {
-    return Example<Real>::bytes(max_features, max_expanded) + 128 + 3 * (max_expanded + 1 + 3 * 16) * static_cast<int64_t>(sizeof(Real));
+  static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
+    return Example<Real>::bytes(model, max_features, max_expanded) + 128 + 3 * (max_expanded + 1 + 3 * 16) * static_cast<int64_t>(sizeof(Real));
   }
 
   Example<Real>& example() { return example_; }
@@ -122,6 +122,7 @@ class Single {
   void update(const Point& at, double h) {
     now_ = m_.clock;
     const double d = derivative(at);
+    if (m_.moments[0]) add_moments(d, h);
     const double g2 = h * d * d;
     const bool learns = g2 > 0;
     double n = 0, q = 0, u = 0;
@@ -138,7 +139,8 @@ class Single {
   }
 
   void update_ftrl(const Point& at, double h) {
-    const double d = h * derivative(at);
+    const double slope = derivative(at), d = h * slope;
+    if (m_.moments[0]) add_moments(slope, h);
     if (d == 0) return;
     const auto one = [&](S& slot, double g, bool penalized) {
       slot.s = 1;
@@ -160,6 +162,11 @@ class Single {
   bool prefetches() const { return m_.regions[0].n_slots * sizeof(S) > kCached; }
 
  private:
+  void add_moments(double derivative, double h) {
+    const Real slope = static_cast<Real>(derivative);
+    example_.add_moments(&slope, 1, h);
+  }
+
   S* region(const Run<Real>& run) const { return static_cast<S*>(m_.regions[run.degree - 1].slots); }
   uint64_t place(const Run<Real>& run, int64_t j) const {
     const pm_region& r = m_.regions[run.degree - 1];

@@ -9,14 +9,15 @@
 extern "C" {
 #endif
 
-#define PM_INTERFACE_VERSION 1
+#define PM_INTERFACE_VERSION 2
 #define PM_API __attribute__((visibility("default")))
 
 typedef enum {
   PM_OK = 0,
   PM_FULL = 1,       // an output array or a table is full: grow it and call again from where the call stopped
   PM_BAD_INPUT = 2,  // malformed data: see pm_error
-  PM_NOT_FINITE = 3  // a number that is not finite came out of learning
+  PM_NOT_FINITE = 3, // a number that is not finite came out of learning
+  PM_PAUSE = 4       // as many examples were learnt as was asked for
 } pm_status;
 
 // Where and why malformed data was refused. Offsets are in bytes from the start of the text that was passed.
@@ -90,6 +91,31 @@ typedef struct {
                      // slot = place of the (multi-)set of rows in the combinatorial number system
 } pm_region;
 
+// apple: the products of parents with base features stand in region 1. Parents are numbered in the order in which they were
+// chosen; factors are the rows of the base features that occur in them, numbered by rising row.
+typedef struct {
+  uint32_t parent, row;
+} pm_product;
+
+typedef struct {
+  int64_t n, n_rows, n_factors;
+  const uint32_t* factor_of_row;  // n_rows: number of the factor, from 1; 0: no factor
+  const uint32_t* single;         // n_factors: the parent that is this factor alone, from 1; 0: none
+  const int64_t* children;        // n + 1 positions in the next two: the parents that are parent i times a factor
+  const uint32_t* child_factor;
+  const uint32_t* child;
+  const uint64_t* excluded;  // n x words; bit f: the product with factor f belongs to another parent
+  int64_t words;
+  int64_t block;          // slot of a product: parent * block + row; 0: found by its key, the slot holding a tag
+  const uint64_t* keys;   // n: sums of the mixed rows of the factors
+  pm_product* owners;     // what stands in each slot found by key
+  uint64_t used, limit;   // slots taken, and how many may be
+  uint64_t room;          // PM_FULL when more would be taken; nothing is at the limit
+  const uint8_t* joined;  // one a slot; 0: on trial, only its moments are taken. NULL: none is
+  const uint8_t* fields;  // one a field; 0: its features are not multiplied. NULL: all are
+  int64_t n_fields;
+} pm_parents;
+
 typedef enum { PM_SQUARED, PM_LOGISTIC, PM_HINGE, PM_QUANTILE, PM_POISSON, PM_SOFTMAX } pm_loss;
 
 typedef struct {
@@ -97,6 +123,9 @@ typedef struct {
   void* intercept;          // one slot, or NULL
   const int32_t* products;  // n_products x 3 fields to multiply; PM_ALL_FIELDS, PM_NO_FIELD (degree 2)
   int64_t n_products;
+  pm_parents* parents;  // NULL: not apple
+  double* moments[2];   // by slot of regions 0 and 1: sums of h m^2, h r^2 m^2, 1 and, by output, h r m, where m is the
+                        // feature and r the derivative of the loss. NULL: not wanted
   int32_t squares;    // whether a feature may be multiplied with itself
   int32_t n_outputs;  // 1, or the number of classes
   int32_t stride;     // numbers in a slot
@@ -107,10 +136,12 @@ typedef struct {
   int32_t bounded;          // clip predictions to the range of the labels seen
   int32_t reserved;
   double learning_rate, l1, l2, quantile, ftrl_beta;
+  double pause_at;  // number of examples, over all calls, after which to stop; 0: none
   // What learning changes:
   double examples, weight_sum, scale_sum, clock, lowest, highest;
   double loss_sum, loss_weight;
   uint64_t features;  // generated features so far
+  uint64_t nonzeros;  // apple: base features of all examples, of the fields that take part
 } pm_online;
 #define PM_ALL_FIELDS (-1)
 #define PM_NO_FIELD (-2)
@@ -119,13 +150,16 @@ typedef struct {
 PM_API int64_t pm_online_scratch_bytes(const pm_online* model, const pm_chunk* chunk);
 // Learns examples order[*done … n_order) (all, in order, when order is NULL; n_order = n then). predictions: n x n_outputs,
 // made just before learning. PM_FULL: a table is too small for example order[*done], or its class is new. PM_NOT_FINITE: its
-// prediction is not a finite number.
+// prediction is not a finite number. PM_PAUSE: `pause_at` is reached, and example order[*done] comes next.
 PM_API int32_t pm_online_learn(pm_online* model, const pm_chunk* chunk, const int64_t* order, int64_t n_order,
                                void* scratch, int64_t scratch_bytes, double* predictions, int64_t* done);
 PM_API int32_t pm_online_predict(const pm_online* model, const pm_chunk* chunk, void* scratch, int64_t scratch_bytes,
                                  double* predictions);
 // Moves the slots of a combinatorial region of this degree over n_rows rows into a hashed one (both of `stride`).
 PM_API int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows, pm_region* to);
+
+// Where products with these keys stand in an empty table of n_slots (a power of two, zeros in `taken`).
+PM_API int32_t pm_place_products(const uint64_t* keys, int64_t n, uint8_t* taken, uint64_t n_slots, uint32_t* places);
 
 // ---- text to rows: VW and svmlight ----
 // Offsets into the text are 32 bits wide: a text is at most PM_MAX_TEXT bytes. It is whole lines: its last byte is '\n'.

@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pomona.estimators import OnlineClassifier, OnlineRegressor
+    from pomona.estimators import AppleClassifier, AppleRegressor, OnlineClassifier, OnlineRegressor
     from pomona.estimators.higher_order import ALRClassifier, AnJEClassifier, KDBClassifier
     from pomona.estimators.higher_order_discretizer import MDLDiscretizer
     from pomona.model import Model, load
@@ -15,6 +15,8 @@ __version__ = "0.1.0"
 
 #: Public name → module that defines it; imported on first use, so that ``import pomona`` stays light.
 _LAZY = {
+    "AppleClassifier": "pomona.estimators",
+    "AppleRegressor": "pomona.estimators",
     "OnlineClassifier": "pomona.estimators",
     "OnlineRegressor": "pomona.estimators",
     "ALRClassifier": "pomona.estimators.higher_order",
@@ -28,6 +30,8 @@ _LAZY = {
 __all__ = [
     "ALRClassifier",
     "AnJEClassifier",
+    "AppleClassifier",
+    "AppleRegressor",
     "KDBClassifier",
     "MDLDiscretizer",
     "Model",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -52,6 +52,8 @@ class EncodeOptions:
 class LearnOptions:
     """The online learner and its training loop."""
 
+    #: "online", or "apple": features grow while learning.
+    learner: Literal["online", "apple"] = "online"
     loss: str | None = None  # squared logistic hinge quantile poisson; None: by task
     quantile: float = 0.5
     multiclass: Literal["softmax", "ovr"] = "softmax"
@@ -65,6 +67,23 @@ class LearnOptions:
     #: "linear", "quadratic", "cubic", or products of fields: ("a*b", "a*b*c").
     interactions: str | Sequence[str] = "linear"
     squares: bool = True
+    #: apple: each round makes s ** alpha monomials parents, s being the mean number of features of an example.
+    alpha: float = 1.0
+    #: apple: "weight", "scaled", "ssm", "picky-weight", "picky-ssm", or a function of
+    #: :class:`pomona.online.heuristics.Statistics`.
+    heuristic: str | Callable[..., Any] = "weight"
+    #: apple: equal parts of the data, with a round after each but the last.
+    epochs: int = 6
+    #: apple: the passes over which the epochs extend: "all", or "first", after which features stay as they are.
+    grow: Literal["all", "first"] = "all"
+    #: apple: numbers of examples after which rounds take place, instead of equal epochs.
+    rounds: Sequence[int] | None = None
+    #: apple: most factors of a monomial; None: the number of epochs.
+    degree: int | None = None
+    #: apple: each round one monomial of the smallest degree that is left becomes a parent, whatever its weight.
+    fallback: bool = False
+    #: apple: columns or namespaces whose features are multiplied; none: all.
+    expand: Sequence[str] = ()
     intercept: bool = True
     #: Table of 2**bits slots; None: exact while it fits the memory limit.
     bits: int | None = None

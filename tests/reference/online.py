@@ -135,6 +135,17 @@ class OnlineTwin:
         found = monomials(row, o.interactions, o.squares, self.fields)
         return {(): 1.0, **found} if o.intercept else found
 
+    def slopes(self, predictions: list[float], y: float) -> tuple[list[float], float]:
+        """The derivative of the loss by each output, and the loss."""
+        o, K = self.parameters, self.parameters.n_outputs
+        if o.loss == "softmax":
+            total = sum(math.exp(p) for p in predictions)
+            slopes = [math.exp(p) / total - (k == y) for k, p in enumerate(predictions)]
+            return slopes, -math.log(math.exp(predictions[int(y)]) / total)
+        pairs = [(p, y if K == 1 else (1.0 if k == y else -1.0)) for k, p in enumerate(predictions)]
+        slopes = [derivative(o.loss, p, target, o.quantile) for p, target in pairs]
+        return slopes, sum(loss(o.loss, p, target, o.quantile) for p, target in pairs)
+
     def learn(self, row: dict[int, float], y: float, h: float = 1.0) -> list[float]:
         o, K = self.parameters, self.parameters.n_outputs
         features = self.features(row)
@@ -147,14 +158,8 @@ class OnlineTwin:
                 slot.N = abs(x)
         predictions = self.scores(features)
         targets = [y] if K == 1 else [1.0 if k == y else -1.0 for k in range(K)]
-        if o.loss == "softmax":
-            total = sum(math.exp(p) for p in predictions)
-            slopes = [math.exp(p) / total - (k == y) for k, p in enumerate(predictions)]
-            self.loss_sum += h * -math.log(math.exp(predictions[int(y)]) / total)
-        else:
-            pairs = list(zip(predictions, targets, strict=True))
-            slopes = [derivative(o.loss, p, target, o.quantile) for p, target in pairs]
-            self.loss_sum += h * sum(loss(o.loss, p, target, o.quantile) for p, target in pairs)
+        slopes, loss_now = self.slopes(predictions, y)
+        self.loss_sum += h * loss_now
         self.t += 1
         if o.ftrl:
             self._ftrl(features, [h * d for d in slopes])

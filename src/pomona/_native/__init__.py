@@ -43,11 +43,13 @@ from pomona._native.library import (
     FULL,
     NOT_FINITE,
     OK,
+    PAUSE,
     pointer,
 )
 from pomona._native.online import (
     ChunkStruct,
     OnlineStruct,
+    ParentsStruct,
     RegionStruct,
     chunk_struct,
     gather_rows,
@@ -56,6 +58,8 @@ from pomona._native.online import (
     online_predict,
     online_rehash,
     online_scratch_bytes,
+    parents_pointer,
+    place_products,
 )
 from pomona._native.text import (
     MAX_NAMESPACES,
@@ -92,6 +96,8 @@ __all__ = [
     "NO_ROW",
     "OK",
     "OnlineStruct",
+    "PAUSE",
+    "ParentsStruct",
     "RAMP",
     "RAW",
     "ROWS",
@@ -118,7 +124,9 @@ __all__ = [
     "online_predict",
     "online_rehash",
     "online_scratch_bytes",
+    "parents_pointer",
     "parse_text",
+    "place_products",
     "pointer",
     "text_rows",
     "unmix",

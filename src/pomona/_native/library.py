@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 import pomona
 
-INTERFACE_VERSION = 1
-OK, FULL, BAD_INPUT, NOT_FINITE = range(4)
+INTERFACE_VERSION = 2
+OK, FULL, BAD_INPUT, NOT_FINITE, PAUSE = range(5)
 
 
 def _load() -> c.CDLL:

@@ -35,12 +35,29 @@ class RegionStruct(c.Structure):
     ]
 
 
+class ParentsStruct(c.Structure):
+    _fields_ = [
+        *[(name, c.c_int64) for name in "n n_rows n_factors".split()],
+        *[(name, c.c_void_p) for name in "factor_of_row single children child_factor child excluded".split()],
+        ("words", c.c_int64),
+        ("block", c.c_int64),
+        ("keys", c.c_void_p),
+        ("owners", c.c_void_p),
+        *[(name, c.c_uint64) for name in "used limit room".split()],
+        ("joined", c.c_void_p),
+        ("fields", c.c_void_p),
+        ("n_fields", c.c_int64),
+    ]
+
+
 class OnlineStruct(c.Structure):
     _fields_ = [
         ("regions", RegionStruct * 3),
         ("intercept", c.c_void_p),
         ("products", c.c_void_p),
         ("n_products", c.c_int64),
+        ("parents", c.POINTER(ParentsStruct)),
+        ("moments", c.c_void_p * 2),
         *[
             (name, c.c_int32)
             for name in (
@@ -48,12 +65,13 @@ class OnlineStruct(c.Structure):
                 " peer_order bounded reserved"
             ).split()
         ],
-        *[(name, c.c_double) for name in "learning_rate l1 l2 quantile ftrl_beta".split()],
+        *[(name, c.c_double) for name in "learning_rate l1 l2 quantile ftrl_beta pause_at".split()],
         *[
             (name, c.c_double)
             for name in "examples weight_sum scale_sum clock lowest highest loss_sum loss_weight".split()
         ],
         ("features", c.c_uint64),
+        ("nonzeros", c.c_uint64),
     ]
 
 
@@ -162,6 +180,26 @@ def online_predict(
 
 def online_rehash(model: OnlineStruct, degree: int, n_rows: int, to: RegionStruct) -> int:
     return int(lib.pm_online_rehash(c.byref(model), degree, n_rows, c.byref(to)))
+
+
+def parents_pointer(parents: ParentsStruct) -> Any:
+    """The address of the struct, which must outlive its use."""
+    return c.pointer(parents)
+
+
+lib.pm_place_products.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_uint64, c.c_void_p]
+
+
+def place_products(keys: NDArray[np.uint64], n_slots: int) -> NDArray[np.uint32]:
+    """Where products with these keys stand in an empty table, put there in this order."""
+    places = np.empty(len(keys), np.uint32)
+    taken = np.zeros(n_slots, np.uint8)
+    status = lib.pm_place_products(
+        pointer(keys, np.uint64), len(keys), pointer(taken, np.uint8), n_slots, pointer(places, np.uint32)
+    )
+    if status:
+        raise ValueError(f"{len(keys)} products do not go into {n_slots} slots")
+    return places
 
 
 lib.pm_hash_rows.argtypes = [c.POINTER(ChunkStruct), c.c_void_p]

@@ -110,6 +110,16 @@ def whole(least: int, most: int | None = None) -> Check:
     return check
 
 
+def wholes(text: str) -> list[int]:
+    """Rising whole numbers above 0 with commas between them."""
+    rule = "rising whole numbers with commas between, such as 1000,5000"
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdigit() for part in parts):
+        _refuse(rule, repr(text))
+    numbers = [int(part) for part in parts]
+    return numbers if all(a < b for a, b in zip((0, *numbers), numbers, strict=False)) else _refuse(rule, repr(text))
+
+
 def one_of(*words: str) -> Check:
     """One of a few words."""
 

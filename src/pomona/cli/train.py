@@ -9,8 +9,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pomona.atomic import check_writable
-from pomona.cli import common
-from pomona.cli.parser import Check, Parser, interactions, joined, names, number, one_of, size, whole
+from pomona.cli import common, higher_order
+from pomona.cli.parser import Check, Parser, interactions, joined, names, number, one_of, size, whole, wholes
 from pomona.cli.progress import ProgressDisplay
 from pomona.errors import OptionError
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 LOSSES = ("squared", "logistic", "hinge", "quantile", "poisson")
 UPDATES = ("adaptive", "adagrad", "sgd", "ftrl")
+HEURISTICS = ("weight", "scaled", "ssm", "picky-weight", "picky-ssm")
 NUMERIC = ("hat", "onehot", "raw", "standard")
 
 DESCRIPTION = """\
@@ -35,6 +36,9 @@ EXAMPLES = """\
   pomona train adult.parquet --target label --interactions quadratic \\
       --passes 3 -o adult.pomona
   pomona train 'day_*.csv.zst' --target click --ignore id,date --holdout 0.1
+  pomona train rcv1.vw --learner apple --alpha 1 -o rcv1.pomona
+  pomona train covtype.parquet --target label --learner alr --order 3 \\
+      --select mi --hierarchical -o covtype.pomona
   zcat big.vw.gz | pomona train - --format vw --loss squared -o big.pomona"""
 
 
@@ -45,8 +49,10 @@ def parser() -> Parser:
     result.add_argument("-o", "--output", metavar="MODEL", help="file for the model; appears when complete")
     _add_task_options(result)
     _add_feature_options(result)
+    _add_apple_options(result)
     _add_learning_options(result)
     _add_pass_options(result)
+    higher_order.add_options(result)
     common.add_column_options(result)
     common.add_read_options(result)
     common.add_report_options(result, "print the figures as one JSON object at the end")
@@ -113,6 +119,25 @@ def _add_feature_options(result: Parser) -> None:
     )
 
 
+def _add_apple_options(result: Parser) -> None:
+    group = result.add_argument_group("apple: features that grow while learning")
+    _option(group, "alpha", number(least=0, most=4), "A", "s^A new parents a round, s the features of an example")
+    _option(group, "heuristic", one_of(*HEURISTICS), "NAME", ", ".join(HEURISTICS))
+    _option(group, "epochs", whole(1), "N", "equal parts of the data, a round after each but the last")
+    _option(group, "grow", one_of("all", "first"), "PASSES", "over all passes, or the first alone")
+    _option(group, "rounds", wholes, "COUNTS", "rounds after so many examples, as in 1000,5000")
+    _option(group, "degree", whole(1), "N", "most factors of a product (default: the epochs)")
+    group.add_argument("--fallback", action="store_true", help="each round also takes the simplest that is left")
+    group.add_argument(
+        "--expand",
+        type=names,
+        action="extend",
+        default=[],
+        metavar="NAMES",
+        help="columns or namespaces that are multiplied (default: all)",
+    )
+
+
 def _add_learning_options(result: Parser) -> None:
     group = result.add_argument_group("learning")
     _option(group, "update", one_of(*UPDATES), "RULE", ", ".join(UPDATES))
@@ -157,7 +182,14 @@ def learn_options(args: argparse.Namespace) -> LearnOptions:
 
 
 #: Learners by name, each with the function that makes its options from the arguments.
-LEARNERS: dict[str, Callable[[argparse.Namespace], Any]] = {"online": learn_options}
+LEARNERS: dict[str, Callable[[argparse.Namespace], Any]] = {
+    "online": learn_options,
+    "apple": learn_options,
+    "alr": higher_order.alr_options,
+    "anje": higher_order.anje_options,
+    "nb": higher_order.nb_options,
+    "kdb": higher_order.kdb_options,
+}
 
 
 def encode_options(args: argparse.Namespace) -> EncodeOptions:

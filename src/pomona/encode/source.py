@@ -66,6 +66,11 @@ class EncodedSource:
     def n_examples(self) -> int | None:
         return self.table.n_rows
 
+    def guess_examples(self) -> int | None:
+        """About how many examples there are, where the table cannot say but its files tell."""
+        guess = getattr(self.table, "guess_rows", None)
+        return None if guess is None else guess()
+
     @property
     def reads_cheaply(self) -> bool:
         return self.table.reads_cheaply

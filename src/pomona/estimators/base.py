@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -24,8 +24,9 @@ from pomona.model import Model, Progress, load, train
 from pomona.model.inspect import top_features
 from pomona.model.memory import MemoryTrainer, collect, scale_targets
 from pomona.model.pipeline import TargetScale
+from pomona.model.start import plain_options
 from pomona.model.train import Trainer, check_fields
-from pomona.online.learner import OnlineLearner
+from pomona.online.apple import new_learner
 from pomona.online.parameters import UPDATES, OnlineParameters, check, degree_of
 from pomona.options import BINS, EncodeOptions, LearnOptions, ReadOptions
 from pomona.source import open_source
@@ -103,8 +104,13 @@ class OnlineEstimator(BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
+    @property
+    def _degree(self) -> int:
+        """Of the features, for choices that depend on how many there are."""
+        return degree_of(self._learn_options())
+
     def _encode_options(self) -> EncodeOptions:
-        bins = BINS[degree_of(self.interactions)] if self.bins is None else int(self.bins)
+        bins = BINS[self._degree] if self.bins is None else int(self.bins)
         return EncodeOptions(numeric=self.numeric, bins=bins)
 
     def _read_options(self, names: Sequence[str], **given: Any) -> ReadOptions:
@@ -141,7 +147,7 @@ class OnlineEstimator(BaseEstimator):
         learn = self._learn_options(**({"passes": 1, "holdout": 0.0} if stream else {}))
         if first:
             self.model_ = self._start(X, weights, task, learn, keep_constant=stream, read=read)
-        degree, auto = self.model_.learner.parameters.degree, self.passes == "auto" and not stream
+        degree, auto = degree_of(learn), self.passes == "auto" and not stream
         if self._is_large(X):
             learn = replace(learn, passes=auto_passes(len(labels), degree)) if auto else learn
             trainer = self._run_large(X, labels, weights, learn)
@@ -212,10 +218,10 @@ class OnlineEstimator(BaseEstimator):
                 keep_constant=keep_constant,
             )
         fields = list(names) if encoder is None else encoder.fields
-        options = {name: asdict(group) for name, group in (("read", reading), ("encode", encode), ("learn", learn))}
+        options = plain_options(reading, encode, learn)
         parameters = OnlineParameters.from_options(learn, task)
-        check_fields(parameters, fields)
-        return Model(task, OnlineLearner(parameters, fields), encoder, options=options)
+        check_fields(learn, fields)
+        return Model(task, new_learner(parameters, fields, learn), encoder, options=options)
 
     def _names(self) -> list[str]:
         if hasattr(self, "feature_names_in_"):
@@ -276,7 +282,7 @@ class OnlineEstimator(BaseEstimator):
         if self.passes == "auto":
             rows = source.n_rows if hasattr(source, "batches") else source.n_examples
             rows = _count(data, source, options) if rows is None else rows
-            learn = replace(learn, passes=auto_passes(rows, degree_of(learn.interactions)))
+            learn = replace(learn, passes=auto_passes(rows, degree_of(learn)))
         model = train(source, read=options, encode=self._encode_options(), learn=learn, progress=self._report)
         self._adopt(model, [name for name in columns if name not in {target, options.weight, *options.ignore}])
         return self

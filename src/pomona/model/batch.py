@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from pomona.learner import BatchLearner, Step
 from pomona.model.families import family
 from pomona.model.keep import KeptChunks
 from pomona.model.pipeline import Model
-from pomona.model.start import class_factors, find_task, open_data, peek
+from pomona.model.start import class_factors, find_task, open_data, peek, plain_options
 from pomona.options import EncodeOptions, ReadOptions
 
 StepCallback = Callable[[Step], None]
@@ -32,7 +32,7 @@ def train_batch(
     task = find_task(source, labels, learn.task)
     factors = class_factors(task, getattr(learn, "class_weight", None), labels)
     learner: BatchLearner = made_by.learner_class().from_options(learn, task, list(source.fields))
-    options = {name: asdict(group) for name, group in (("read", read), ("encode", encode), ("learn", learn))}
+    options = plain_options(read, encode, learn)
 
     def ready(chunk: Chunk) -> Chunk:
         """The chunk with labels as codes or numbers, and class weights applied."""

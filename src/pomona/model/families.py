@@ -31,6 +31,7 @@ class Family:
 #: By the name in model files, which is also the ``learner`` of the options.
 FAMILIES = {
     "online": Family("pomona.online.learner:OnlineLearner", "pomona.options:LearnOptions"),
+    "apple": Family("pomona.online.apple:AppleLearner", "pomona.options:LearnOptions"),
     **{
         name: Family(
             f"pomona.higherorder.learner:{title}Learner",

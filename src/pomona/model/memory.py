@@ -86,6 +86,9 @@ class MemoryTrainer(Trainer):
         """All passes; stops early when the held-out loss stops falling."""
         self.run(lambda: [self._learnt.chunk])
 
+    def _expected(self) -> int | None:
+        return len(self._learnt)
+
     def _learn(self, chunk: Chunk, rng: np.random.Generator) -> None:
         assert chunk.labels is not None
         order = self._learnt.order()
@@ -108,7 +111,7 @@ def collect(
     shuffle : whether the order of the examples has no meaning, so that equal ones can be counted together.
     """
     numbering = _Numbering(model.learner, model.encoder, shuffle)
-    named_fields = any("*" in term for term in model.learner.parameters.interactions)
+    named_fields = model.learner.uses_fields
     n = len(labels)
     store, hashes, done = _Store(n), np.empty(n if shuffle else 0, np.uint64), 0
     for chunk in chunks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,14 @@ def open_data(data: Any, read: ReadOptions, encode: EncodeOptions, made_by: Fami
     return EncodedSource(source, encoder), encoder
 
 
+def plain_options(read: ReadOptions, encode: EncodeOptions, learn: Any) -> dict[str, dict[str, Any]]:
+    """The options by group, as a file can hold them: a function is known by its name alone."""
+    groups = {name: asdict(group) for name, group in (("read", read), ("encode", encode), ("learn", learn))}
+    for values in groups.values():
+        values.update({name: getattr(v, "__name__", repr(v)) for name, v in values.items() if callable(v)})
+    return groups
+
+
 def peek(source: Source, rows: int) -> tuple[NDArray[Any], Iterator[Chunk]]:
     """The labels of exactly the first ``rows`` examples, and all chunks from the beginning."""
     chunks = source.chunks()
@@ -44,6 +53,14 @@ def peek(source: Source, rows: int) -> tuple[NDArray[Any], Iterator[Chunk]]:
         raise DataFormatError("the data has no examples", file=source.name)
     labels = np.concatenate([chunk.labels for chunk in seen if chunk.labels is not None])[:rows]
     return labels, itertools.chain(seen, chunks)
+
+
+def expected_examples(source: Source) -> int | None:
+    """Examples of a pass: as the source says, or as good a guess as can be had without reading it."""
+    if source.n_examples is not None:
+        return source.n_examples
+    guess = getattr(source, "guess_examples", None)
+    return None if guess is None else guess()
 
 
 def find_task(source: Source, labels: NDArray[Any], wanted: str | None) -> Task:

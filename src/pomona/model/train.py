@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,8 @@ from pomona.model.families import family
 from pomona.model.keep import KeptChunks
 from pomona.model.order import in_order
 from pomona.model.pipeline import Model, TargetScale
-from pomona.model.start import class_factors, find_task, known, open_data, peek
+from pomona.model.start import class_factors, expected_examples, find_task, known, open_data, peek, plain_options
+from pomona.online.apple import AppleLearner, new_learner, plan_rounds
 from pomona.online.learner import OnlineLearner
 from pomona.online.losses import losses
 from pomona.online.parameters import OnlineParameters, check, degree_of
@@ -77,8 +78,8 @@ def train(
         return train_batch(data, read, encode, learn, progress)
     check(learn)
     start = time.perf_counter()
-    source, encoder = open_data(data, read, with_bins(encode, learn), family("online"))
-    options = {name: asdict(group) for name, group in (("read", read), ("encode", encode), ("learn", learn))}
+    source, encoder = open_data(data, read, with_bins(encode, learn), family(learn.learner))
+    options = plain_options(read, encode, learn)
     labels, chunks = peek(source, encode.sample_rows)
     model = _start(source, labels, encoder, learn, options)
     trainer = Trainer(model, learn, labels, source, progress)
@@ -89,7 +90,7 @@ def train(
 
 def with_bins(encode: EncodeOptions, learn: LearnOptions) -> EncodeOptions:
     """The number of bins that suits the degree of the interactions, where none is given."""
-    return encode if encode.bins is not None else replace(encode, bins=BINS[degree_of(learn.interactions)])
+    return encode if encode.bins is not None else replace(encode, bins=BINS[degree_of(learn)])
 
 
 def _start(
@@ -99,20 +100,21 @@ def _start(
     task = find_task(source, labels, learn.task)
     parameters = OnlineParameters.from_options(learn, task)
     if encoder is not None:  # namespaces of a text may still come
-        check_fields(parameters, source.fields)
+        check_fields(learn, source.fields)
     target = TargetScale()
     if task.kind == "regression":
         target = TargetScale.fit(task.encode(known(labels), file=source.name), parameters.loss)
-    return Model(task, OnlineLearner(parameters, source.fields), encoder, target, options=options)
+    return Model(task, new_learner(parameters, source.fields, learn), encoder, target, options=options)
 
 
-def check_fields(parameters: OnlineParameters, fields: Sequence[str]) -> None:
-    """Refuse an interaction that names a column which is not there."""
-    for term in parameters.interactions:
-        for name in term.split("*") if "*" in term else ():
-            if name not in fields:
-                known = ", ".join(fields[:8]) + (", …" if len(fields) > 8 else "")
-                raise OptionError(f"the interaction {term!r} names the column {name!r}, which is not among {known}")
+def check_fields(learn: LearnOptions, fields: Sequence[str]) -> None:
+    """Refuse an option that names a column which is not there."""
+    terms = (learn.interactions,) if isinstance(learn.interactions, str) else learn.interactions
+    named = [(f"the interaction {term!r}", name) for term in terms if "*" in term for name in term.split("*")]
+    for what, name in [*named, *(("expand", name) for name in learn.expand)]:
+        if name not in fields:
+            shown = ", ".join(fields[:8]) + (", …" if len(fields) > 8 else "")
+            raise OptionError(f"{what} names the column {name!r}, which is not among {shown}")
 
 
 class Trainer:
@@ -156,7 +158,8 @@ class Trainer:
 
     def run(self, one_pass: Callable[[], Iterable[Chunk]]) -> None:
         """All passes over what ``one_pass`` gives; stops early when the held-out loss stops falling."""
-        stale = 0
+        stale, expected = 0, self._expected()
+        plan_rounds(self.model.learner, self.learn, expected)
         for number in range(self.learn.passes):
             self._seen, self._held = 0, [0.0, 0.0]
             rng = np.random.default_rng([self.learn.seed, number])
@@ -164,6 +167,8 @@ class Trainer:
                 self._learn(buffer, rng)
                 self._report(number)
             self.model.learner.end_pass()
+            if number == 0 and self.learn.grow == "first" and isinstance(self.model.learner, AppleLearner):
+                self.model.learner.freeze()
             self.passes_done, self._n_examples = number + 1, self._seen
             if not self.learn.holdout:
                 continue
@@ -174,7 +179,12 @@ class Trainer:
                 break
         if self._best is not None and stale:
             self.held_out = self._best[0]
-            self.model.learner = OnlineLearner.from_state(self._best[1])
+            self.model.learner = type(self.model.learner).from_state(self._best[1])
+
+    def _expected(self) -> int | None:
+        """Examples that a pass learns, as far as is known."""
+        expected = expected_examples(self.source)
+        return None if expected is None else round(expected * (1 - self.learn.holdout))
 
     def _copy(self) -> State:
         if self.learn.passes == 1:

@@ -16,7 +16,7 @@ from pomona.learner import State
 from pomona.online.names import FeatureNames
 from pomona.online.parameters import LOSSES, OnlineParameters
 from pomona.online.tables import Tables
-from pomona.online.terms import Terms
+from pomona.online.terms import Terms, factors_at
 from pomona.task import Task
 from pomona.words import byte_words
 
@@ -46,7 +46,7 @@ class OnlineLearner:
         self.parameters = parameters
         self.fields = fields
         self.names = FeatureNames(parameters.bits)
-        self.tables = Tables(parameters)
+        self.tables = self._new_tables()
         self.map: _native.IdMap | None = None
         self.n_columns = 0
         self._scratch = np.zeros(0, np.uint8)
@@ -54,6 +54,9 @@ class OnlineLearner:
         self._model = _native.OnlineStruct()
         self._model.lowest, self._model.highest = np.inf, -np.inf
         self._configure()
+
+    def _new_tables(self) -> Tables:
+        return Tables(self.parameters)
 
     def _configure(self) -> None:
         parameters, model = self.parameters, self._model
@@ -67,6 +70,11 @@ class OnlineLearner:
         if parameters.peer_order and model.examples == 0:
             model.lowest = model.highest = 0.0
         self.tables.describe(model)
+
+    @property
+    def uses_fields(self) -> bool:
+        """Whether it matters which field a feature belongs to."""
+        return any("*" in term for term in self.parameters.interactions)
 
     # ---- the verbs ----
     def learn(
@@ -83,6 +91,9 @@ class OnlineLearner:
             if status == _native.FULL:
                 e = done if order is None else int(order[done])
                 predictions = self._make_room(chunk, labels, e, predictions)
+                struct = self._struct(chunk, labels)
+            elif status == _native.PAUSE:
+                self._pause()
                 struct = self._struct(chunk, labels)
             elif status == _native.NOT_FINITE:
                 raise NumericError(
@@ -135,9 +146,12 @@ class OnlineLearner:
         """Sum of the progressive losses and of the weights they count with."""
         return float(self._model.loss_sum), float(self._model.loss_weight)
 
-    def weights_of(self, table: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Weights of scaled features, (slots,) or (slots, outputs), and inverse scales, of one table."""
-        slots, K = self.tables.slots[table], self.parameters.n_outputs
+    def weights_of(
+        self, table: int, places: NDArray[np.int64] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Weights of scaled features, (slots,) or (slots, outputs), and inverse scales, of a table or some places."""
+        chosen: Any = slice(None) if places is None else places
+        slots, K = self.tables.slots[table][chosen], self.parameters.n_outputs
         if K == 1:
             w, G, s = (slots[:, k].astype(np.float64) for k in (0, 1, 2))
         else:
@@ -145,7 +159,7 @@ class OnlineLearner:
             parts = (slots[:, 4 : 4 + K], slots[:, sums : sums + K], slots[:, 0])
             w, G, s = (part.astype(np.float64) for part in parts)
         if self.parameters.regularized:
-            waited = self._model.clock - self.tables.touched[table]
+            waited = self._model.clock - self.tables.touched[table][chosen]
             speed = np.where(G > 0, 1 / np.sqrt(np.where(G > 0, G, 1.0)), 0.0) if self.parameters.adaptive else 1.0
             tau = speed * (waited if K == 1 else waited[:, None])
             l1, l2 = self.parameters.l1, self.parameters.l2
@@ -161,6 +175,10 @@ class OnlineLearner:
     def terms(self) -> Terms:
         """Every weight, with the name of its feature on demand."""
         return Terms.of(self)
+
+    def factors_at(self, table: int, slots: list[int]) -> dict[int, tuple[int, ...]]:
+        """The rows of the features whose product stands in each of these slots, where that is known."""
+        return factors_at(self, table, slots)
 
     def inspect(self, task: Task, top: int) -> dict[str, Any]:
         """How full the tables are, and the strongest features."""
@@ -188,8 +206,16 @@ class OnlineLearner:
             wide[:, :outputs], wide[:, outputs:] = predictions, 0.0
             return wide
         rows = chunk.indices[chunk.indptr[e] : chunk.indptr[e + 1]]
-        self.tables.grow(self._model, int(rows.max()) + 1)
+        self._grow(int(rows.max()) + 1)
         return predictions
+
+    def _grow(self, n_rows: int) -> None:
+        """Make room for rows 0 … n_rows - 1."""
+        self.tables.grow(self._model, n_rows)
+
+    def _pause(self) -> None:
+        """Called after example ``pause_at`` of the kernel's struct."""
+        raise NotImplementedError
 
     def prepare(self, chunk: Chunk) -> RowChunk:
         """Rows of the tables in place of ids; features never met before get a row and leave their name."""
@@ -278,7 +304,7 @@ class OnlineLearner:
         if self.map is not None:
             arrays["ids"] = self.map.ids()
         for i, (slots, touched) in enumerate(zip(self.tables.slots, self.tables.touched, strict=True)):
-            used = np.flatnonzero(slots.any(axis=1))
+            used = np.flatnonzero(slots.view(np.uint32).any(axis=1))  # a tag may look like no number
             if len(used) < len(slots) // 2:
                 arrays[f"used{i}"] = used
             else:
@@ -289,10 +315,15 @@ class OnlineLearner:
         return State(header, arrays)
 
     @classmethod
+    def _new(cls, header: dict[str, Any]) -> OnlineLearner:
+        """A learner that has learnt nothing, with the parameters of the header."""
+        return cls(OnlineParameters.from_header(header["parameters"]), header["fields"])
+
+    @classmethod
     def from_state(cls, state: State) -> OnlineLearner:
         """The learner that :meth:`state` described."""
         header, arrays = state.header, state.arrays
-        learner = cls(OnlineParameters.from_header(header["parameters"]), header["fields"])
+        learner = cls._new(header)
         for name, value in header["running"].items():
             number = float.fromhex(value)
             setattr(learner._model, name, int(number) if name == "features" else number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pomona.errors import OptionError
+from pomona.online.heuristics import rule_of
 from pomona.options import LearnOptions
 from pomona.task import Task
 
@@ -21,7 +22,12 @@ INTERACTIONS = ("linear", "quadratic", "cubic")
 ALL_FIELDS, NO_FIELD = -1, -2
 
 
-def degree_of(interactions: str | Sequence[str]) -> int:
+def degree_of(options: LearnOptions) -> int:
+    """Largest number of factors in a feature, for choices that depend on it; apple counts as pairs."""
+    return 2 if options.learner == "apple" else most_factors(options.interactions)
+
+
+def most_factors(interactions: str | Sequence[str]) -> int:
     """Largest number of factors in a feature."""
     terms = (interactions,) if isinstance(interactions, str) else interactions
     named = {"linear": 1, "quadratic": 2, "cubic": 3}
@@ -114,7 +120,7 @@ class OnlineParameters:
     @property
     def degree(self) -> int:
         """Largest number of factors in a feature."""
-        return degree_of(self.interactions)
+        return most_factors(self.interactions)
 
     def products(self, fields: Sequence[str]) -> NDArray[np.int32]:
         """The fields to multiply, each set of fields in every order (see native/example.h)."""
@@ -142,6 +148,20 @@ class OnlineParameters:
         return cls(**{**header, "interactions": tuple(header["interactions"])})
 
 
+def _check_apple(options: LearnOptions, demand: Callable[[bool, str, object], None]) -> None:
+    rule_of(options.heuristic)
+    demand(0 <= options.alpha <= 4, "alpha must be a number from 0 to 4", options.alpha)
+    demand(options.epochs >= 1, "epochs must be a whole number >= 1", options.epochs)
+    demand(options.grow in ("all", "first"), "grow must be all or first", options.grow)
+    demand(options.degree is None or options.degree >= 1, "degree must be None or >= 1", options.degree)
+    rounds = () if options.rounds is None else tuple(options.rounds)
+    rising = all(a < b for a, b in zip((0, *rounds), rounds, strict=False))
+    demand(rising, "rounds must be rising numbers of examples above 0", options.rounds)
+    demand(options.update != "ftrl", "apple needs the update adaptive, adagrad or sgd", options.update)
+    linear = options.interactions == "linear" or tuple(options.interactions) in ((), ("linear",))
+    demand(linear, "apple makes products of its own: interactions must be linear", options.interactions)
+
+
 def check(options: LearnOptions) -> None:
     """Raise an OptionError for the first option outside its range."""
 
@@ -161,6 +181,9 @@ def check(options: LearnOptions) -> None:
     demand(0 <= options.holdout < 1, "the hold-out share must be at least 0 and below 1", options.holdout)
     demand(options.patience >= 1, "patience must be a whole number >= 1", options.patience)
     demand(options.shuffle_buffer >= 1, "the shuffle buffer must be at least 1", options.shuffle_buffer)
+    demand(options.learner in ("online", "apple"), "the learner must be online or apple", options.learner)
+    if options.learner == "apple":
+        _check_apple(options, demand)
     demand(options.memory >= 1 << 20, "the memory limit must be at least 1 MiB", options.memory)
     terms = (options.interactions,) if isinstance(options.interactions, str) else options.interactions
     for term in terms:

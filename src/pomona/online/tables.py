@@ -78,8 +78,9 @@ class Tables:
     @property
     def used(self) -> int:
         """Slots that have learnt something."""
-        sums = 1 if self.parameters.n_outputs == 1 else 4 + self.parameters.padded_outputs
-        return sum(int(np.count_nonzero(slots[:, sums])) for slots in self.slots)
+        if self.parameters.n_outputs > 1:
+            return sum(int(np.count_nonzero(slots[:, 4:].any(axis=1))) for slots in self.slots)
+        return sum(int(np.count_nonzero((slots[:, 0] != 0) | (slots[:, 1] != 0))) for slots in self.slots)
 
     def describe(self, model: _native.OnlineStruct) -> None:
         """Point the kernel's struct at the tables."""
@@ -137,7 +138,7 @@ class Tables:
 
 def _widened(table: NDArray[Any], old: OnlineParameters, new: OnlineParameters) -> NDArray[Any]:
     wide = np.zeros((len(table), new.stride), new.real)
-    wide[:, 0] = table[:, 0]
+    wide[:, :4] = table[:, :4]
     for block in range(3 if new.ftrl else 2):
         from_, to = 4 + block * old.padded_outputs, 4 + block * new.padded_outputs
         wide[:, to : to + old.n_outputs] = table[:, from_ : from_ + old.n_outputs]

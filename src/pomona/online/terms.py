@@ -38,9 +38,9 @@ class Terms:
     @classmethod
     def of(cls, learner: OnlineLearner) -> Terms:
         weights, scales, tables, slots = [], [], [], []
-        for i, table in enumerate(learner.tables.slots):
+        for i in range(len(learner.tables.slots)):
             w, s = learner.weights_of(i)
-            used = np.flatnonzero((w != 0).reshape(len(table), -1).any(axis=1))
+            used = np.flatnonzero(w != 0 if w.ndim == 1 else (w != 0).any(axis=1))
             scale = np.where(s[used] > 0, 1 / np.where(s[used] > 0, s[used], 1.0), 1.0)
             if not learner.parameters.normalized:
                 scale = np.ones(len(used))
@@ -63,10 +63,9 @@ class Terms:
             return (packed[place[row]] if row in place else "") or known.default(row)
 
         found: dict[tuple[int, int], str] = {}
-        for i, hashed in enumerate(self.learner.tables.hashed):
+        for i in range(len(self.learner.tables.slots)):
             slots = self.slots[rows][self.tables[rows] == i].tolist()
-            factored = self._search(i, slots) if hashed else {slot: factors(i + 1, slot) for slot in slots}
-            for slot, parts in factored.items():
+            for slot, parts in self.learner.factors_at(i, slots).items():
                 found[i, slot] = " · ".join(single(row) for row in sorted(parts, key=lambda row: place.get(row, row)))
         places = zip(self.tables[rows].tolist(), self.slots[rows].tolist(), strict=True)
         return [found.get((i, slot), f"slot {slot}") for i, slot in places]
@@ -97,22 +96,25 @@ class Terms:
             result.append(entry)
         return result
 
-    def _search(self, i: int, slots: list[int]) -> dict[int, tuple[int, ...]]:
-        """The rows whose product fell into these slots of a hashed table: of several candidates the simplest."""
-        known, parameters = self.learner.names, self.learner.parameters
-        shared = parameters.bits is not None  # one table for all degrees
-        mask = np.uint32(len(self.learner.tables.slots[i]) - 1)
-        keys, rows = known.keys.astype(np.uint32), known.rows.tolist()
-        found: dict[int, tuple[int, ...]] = {}
-        searched = np.zeros(int(mask) + 1, np.bool_)
-        searched[slots] = True
-        for degree in range(1, parameters.degree + 1) if shared else (i + 1,):
-            if len(keys) ** degree > MAX_TRIALS or not searched.any():
-                break
-            for slot, positions in _hits(keys, mask, searched, degree):
-                found.setdefault(slot, tuple(rows[position] for position in positions))
-            searched[list(found)] = False
-        return found
+
+def factors_at(learner: OnlineLearner, i: int, slots: list[int]) -> dict[int, tuple[int, ...]]:
+    """The rows whose product stands in each of these slots of table ``i``; of a hashed one as far as they are found."""
+    if not learner.tables.hashed[i]:
+        return {slot: factors(i + 1, slot) for slot in slots}
+    known, parameters = learner.names, learner.parameters
+    shared = parameters.bits is not None  # one table for all degrees
+    mask = np.uint32(len(learner.tables.slots[i]) - 1)
+    keys, rows = known.keys.astype(np.uint32), known.rows.tolist()
+    found: dict[int, tuple[int, ...]] = {}  # of several candidates the simplest
+    searched = np.zeros(int(mask) + 1, np.bool_)
+    searched[slots] = True
+    for degree in range(1, parameters.degree + 1) if shared else (i + 1,):
+        if len(keys) ** degree > MAX_TRIALS or not searched.any():
+            break
+        for slot, positions in _hits(keys, mask, searched, degree):
+            found.setdefault(slot, tuple(rows[position] for position in positions))
+        searched[list(found)] = False
+    return found
 
 
 def _hits(

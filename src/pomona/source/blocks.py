@@ -14,7 +14,7 @@ from pomona import _native
 from pomona.chunk import Chunk
 from pomona.errors import DataFormatError, OptionError
 from pomona.options import ReadOptions
-from pomona.source.files import InputFile, Stream, empty_file
+from pomona.source.files import InputFile, Stream, empty_file, guess_lines
 
 #: Bytes of text parsed at once: large enough to hide the cost of a call, small enough for the caches.
 BLOCK_BYTES = 1 << 22
@@ -217,6 +217,10 @@ class TextSource:
     @property
     def reads_cheaply(self) -> bool:
         return False
+
+    def guess_examples(self) -> int | None:
+        """About how many examples there are, where the files tell."""
+        return guess_lines(self._files)
 
     def fraction_read(self) -> float | None:
         return None if not self._size else min(1.0, self._consumed / self._size)

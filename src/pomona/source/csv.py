@@ -19,7 +19,7 @@ import pyarrow.csv as pa_csv
 
 from pomona.errors import DataFormatError
 from pomona.options import ReadOptions
-from pomona.source.files import InputFile, Stream, empty_file
+from pomona.source.files import InputFile, Stream, empty_file, guess_lines
 from pomona.source.table import Place, Table, check_names, cut, one_line
 
 #: Bytes from which types, delimiter and header are found.
@@ -222,6 +222,10 @@ class CsvTable(Table):
         if wanted and wanted != self._types:
             self._types = wanted
             self._forget_head()
+
+    def guess_rows(self) -> int | None:
+        """About how many rows there are, where the files tell."""
+        return guess_lines(self._files)
 
     def fraction_read(self) -> float | None:
         total = sum(self._sizes)

@@ -15,6 +15,9 @@ STDIN = "-"
 #: Bytes asked of a file at once.
 READ_BYTES = 1 << 18
 
+#: Bytes from which the number of lines is guessed.
+GUESS_BYTES = 1 << 20
+
 #: First bytes of a compressed file, and the name of the compression.
 COMPRESSIONS: tuple[tuple[bytes, str], ...] = (
     (b"\x1f\x8b", "gzip"),
@@ -274,6 +277,24 @@ class InputFile:
 
 def empty_file(name: str) -> DataFormatError:
     return DataFormatError("the file is empty: expected at least one example", file=name)
+
+
+def guess_lines(files: Sequence[InputFile]) -> int | None:
+    """About how many lines the files have, from the mean length of the first ones; None when that cannot be told."""
+    total = 0.0
+    for file in files:
+        size = file.size
+        if size is None:
+            return None
+        stream = file.open()
+        try:
+            if stream.compression:
+                return None
+            head = stream.peek(GUESS_BYTES)
+        finally:
+            stream.close()
+        total += size / len(head) * head.count(b"\n") if len(head) < size else head.count(b"\n")
+    return round(total)
 
 
 def is_path(data: object) -> bool:

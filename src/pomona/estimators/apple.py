@@ -1,0 +1,227 @@
+"""apple, adaptive polynomial expansion, as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from pomona.estimators.base import OnlineEstimator
+from pomona.estimators.classifier import OnlineClassifier
+from pomona.estimators.regressor import OnlineRegressor
+from pomona.online.heuristics import RULES
+
+_CONSTRAINTS: dict[str, list[Any]] = {
+    "alpha": [Interval(Real, 0, 4, closed="both")],
+    "heuristic": [StrOptions(set(RULES)), callable],
+    "epochs": [Interval(Integral, 1, None, closed="left")],
+    "grow": [StrOptions({"all", "first"})],
+    "degree": [Interval(Integral, 1, None, closed="left"), None],
+    "fallback": ["boolean"],
+    "expand": ["array-like", None],
+    "update": [StrOptions({"adaptive", "adagrad", "sgd"})],
+}
+
+
+class AppleEstimator(OnlineEstimator):
+    """What the two apple estimators share; not for direct use."""
+
+    def _own_options(self) -> dict[str, Any]:
+        return {
+            **super()._own_options(),
+            "learner": "apple",
+            "alpha": float(self.alpha),
+            "heuristic": self.heuristic,
+            "epochs": int(self.epochs),
+            "grow": self.grow,
+            "degree": None if self.degree is None else int(self.degree),
+            "fallback": bool(self.fallback),
+            "expand": () if self.expand is None else tuple(self.expand),
+        }
+
+    @property
+    def interactions(self) -> str:
+        """apple makes products of its own."""
+        return "linear"
+
+    @property
+    def terms_(self) -> dict[str, NDArray[Any]]:
+        """All features that have a weight, the strongest first: columns ``name``, ``degree``, ``weight``, ``scale``.
+
+        ``|weight| * scale`` is how far a feature can move a prediction; with several classes ``weight`` has a column a
+        class. ``pandas.DataFrame(terms_)`` makes a frame of it where there is one weight a feature.
+        """
+        check_is_fitted(self, "model_")
+        terms = self.model_.learner.terms()
+        size = np.abs(terms.weights)
+        order = np.argsort(-(size if size.ndim == 1 else size.max(axis=1)) * terms.scales, kind="stable")
+        return {
+            "name": np.array(terms.names(order), object),
+            "degree": self.model_.learner.degrees_of(terms.tables, terms.slots)[order],
+            "weight": terms.weights[order],
+            "scale": terms.scales[order],
+        }
+
+
+class AppleClassifier(AppleEstimator, OnlineClassifier):
+    """Classifier whose features grow while it learns: adaptive polynomial expansion.
+
+    It learns online. After each of ``epochs`` equal parts of the data but the last, the ``s ** alpha`` monomials that
+    matter most become parents, s being the mean number of features of a row, and from then on the products of parents
+    with all features are features too. So the degree can rise by one with each part, at a cost near that of
+    linear learning (Agarwal, Beygelzimer, Hsu, Langford and Telgarsky, 2014).
+
+    Parameters
+    ----------
+    alpha : float, default=1
+        New parents in a round: ``s ** alpha``. The cost rises with it; 0.25 suits sparse data of high dimension.
+    heuristic : {"weight", "scaled", "ssm", "picky-weight", "picky-ssm"} or callable, default="weight"
+        What makes a monomial matter: the magnitude of its weight, that times its scale, or the mean of squared error
+        times squared value over the mean of squared value. The picky ones test each product before it joins
+        the features. A function takes :class:`pomona.online.heuristics.Statistics` and gives a score a monomial.
+    epochs : int, default=6
+    grow : {"all", "first"}, default="all"
+        Whether the epochs extend over all passes, or over the first alone, after which the features stay.
+    degree : int or None, default=None
+        Most factors of a monomial; None: as many as ``epochs``.
+    fallback : bool, default=False
+        Whether each round also takes a monomial of the smallest degree that is left, whatever its weight. With it apple
+        is consistent.
+    expand : list of str, optional
+        Columns whose features are multiplied; by default all are.
+    loss, update, learning_rate, l1, l2, squares, numeric, bins, categorical, text, ngrams, bits, memory, passes, \
+shuffle, holdout, patience, multiclass, class_weight, random_state, verbose
+        As in :class:`OnlineClassifier`.
+
+    Attributes
+    ----------
+    terms_ : dict of ndarray
+        Names, degrees, weights and scales of all features with a weight, products included.
+    classes_, model_, n_features_in_, feature_names_in_, n_iter_
+        As in :class:`OnlineClassifier`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pomona import AppleClassifier
+    >>> X = np.random.default_rng(0).choice([-1.0, 1.0], (2000, 4))
+    >>> learner = AppleClassifier(numeric="raw").fit(X, X[:, 0] * X[:, 2] > 0)
+    >>> str(learner.terms_["name"][0])
+    'x0 · x2'
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: rule for name, rule in OnlineClassifier._parameter_constraints.items() if name != "interactions"},
+        **_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        heuristic: Any = "weight",
+        epochs: int = 6,
+        grow: str = "all",
+        degree: int | None = None,
+        fallback: bool = False,
+        expand: Any = None,
+        loss: str = "logistic",
+        update: str = "adaptive",
+        learning_rate: float = 0.5,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        squares: bool = True,
+        numeric: str = "auto",
+        bins: int | None = None,
+        categorical: Any = None,
+        text: Any = None,
+        ngrams: int = 1,
+        bits: int | None = None,
+        memory: int = 1 << 30,
+        passes: Any = "auto",
+        shuffle: bool = True,
+        holdout: float = 0.0,
+        patience: int = 3,
+        multiclass: str = "softmax",
+        class_weight: Any = None,
+        random_state: Any = 0,
+        verbose: Any = 0,
+    ) -> None:
+        for name, value in locals().items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+
+class AppleRegressor(AppleEstimator, OnlineRegressor):
+    """Regressor whose features grow while it learns: adaptive polynomial expansion.
+
+    See :class:`AppleClassifier` for what it does.
+
+    Parameters
+    ----------
+    alpha, heuristic, epochs, grow, degree, fallback, expand
+        As in :class:`AppleClassifier`.
+    loss, quantile, update, learning_rate, l1, l2, squares, numeric, bins, categorical, text, ngrams, bits, memory, \
+passes, shuffle, holdout, patience, random_state, verbose
+        As in :class:`OnlineRegressor`.
+
+    Attributes
+    ----------
+    terms_ : dict of ndarray
+        Names, degrees, weights and scales of all features with a weight, products included.
+    model_, n_features_in_, feature_names_in_, n_iter_
+        As in :class:`OnlineRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pomona import AppleRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (3000, 5))
+    >>> learner = AppleRegressor(numeric="raw").fit(X, X[:, 1] * X[:, 3] + 0.5 * X[:, 4])
+    >>> sorted(map(str, learner.terms_["name"][:2]))
+    ['x1 · x3', 'x4']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: rule for name, rule in OnlineRegressor._parameter_constraints.items() if name != "interactions"},
+        **_CONSTRAINTS,
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        heuristic: Any = "weight",
+        epochs: int = 6,
+        grow: str = "all",
+        degree: int | None = None,
+        fallback: bool = False,
+        expand: Any = None,
+        loss: str = "squared",
+        quantile: float = 0.5,
+        update: str = "adaptive",
+        learning_rate: float = 0.5,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        squares: bool = True,
+        numeric: str = "auto",
+        bins: int | None = None,
+        categorical: Any = None,
+        text: Any = None,
+        ngrams: int = 1,
+        bits: int | None = None,
+        memory: int = 1 << 30,
+        passes: Any = "auto",
+        shuffle: bool = True,
+        holdout: float = 0.0,
+        patience: int = 3,
+        random_state: Any = 0,
+        verbose: Any = 0,
+    ) -> None:
+        for name, value in locals().items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)

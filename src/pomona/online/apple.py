@@ -1,0 +1,385 @@
+"""apple: adaptive polynomial expansion (Agarwal, Beygelzimer, Hsu, Langford and Telgarsky, 2014)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pomona import _native
+from pomona.chunk import Chunk, RowChunk
+from pomona.errors import OptionError
+from pomona.learner import State
+from pomona.online.heuristics import Heuristic, Statistics, rule_of
+from pomona.online.learner import OnlineLearner
+from pomona.online.parameters import OnlineParameters
+from pomona.online.parents import ROOT, Parents
+from pomona.online.products import AppleTables
+from pomona.options import LearnOptions
+from pomona.task import Task
+
+#: Where the number of examples is not known, rounds take place after this many and then whenever it has doubled.
+FIRST_ROUND = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppleParameters:
+    """What fixes the growth of the features besides the data."""
+
+    alpha: float = 1.0
+    heuristic: str | Heuristic = "weight"
+    epochs: int = 6
+    #: Largest degree of a monomial; None: the number of epochs.
+    degree: int | None = None
+    fallback: bool = False
+    #: Names of the fields whose features are multiplied; none: all.
+    expand: tuple[str, ...] = ()
+    #: At most 2**bits base features and as many products have weights of their own; None: what the memory allows.
+    bits: int | None = None
+
+    @classmethod
+    def from_options(cls, options: LearnOptions) -> AppleParameters:
+        return cls(
+            alpha=options.alpha,
+            heuristic=options.heuristic,
+            epochs=options.epochs,
+            degree=options.degree,
+            fallback=options.fallback,
+            expand=tuple(options.expand),
+            bits=options.bits,
+        )
+
+    @property
+    def most_factors(self) -> int:
+        return self.epochs if self.degree is None else self.degree
+
+    def header(self) -> dict[str, Any]:
+        # A function cannot go to a file: the model predicts and learns on, but its parents no longer change.
+        own = self.heuristic if isinstance(self.heuristic, str) else None
+        return {**asdict(self), "heuristic": own}
+
+
+def equal_epochs(examples: int, epochs: int) -> list[int]:
+    """Ends of all epochs but the last: ``examples`` in equal parts."""
+    length = -(-examples // epochs)
+    return [length * k for k in range(1, epochs) if length * k < examples]
+
+
+class AppleLearner(OnlineLearner):
+    """Marks the monomials that matter as parents while it learns, and multiplies them with the base features.
+
+    The features are the base features and all x_i m with m a parent, one feature a monomial whatever the path to it. At
+    the end of an epoch the s^alpha monomials with the best score that are no parents yet become parents, s being the
+    mean number of base features of an example (Algorithm 1). The cost of an example depends on its features and on the
+    parents that it has, never on all parents.
+
+    Parameters
+    ----------
+    parameters : the choices of the online learner.
+    apple : how features grow.
+    fields : names of the fields (namespaces, columns).
+    """
+
+    family: ClassVar[str] = "apple"
+
+    def __init__(
+        self, parameters: OnlineParameters, fields: Sequence[str] = (), apple: AppleParameters | None = None
+    ) -> None:
+        self.apple = apple or AppleParameters()
+        self.rule = rule_of(self.apple.heuristic) if self.apple.heuristic is not None else None
+        self.parents = Parents(parameters.squares)
+        #: Numbers of examples after which a round takes place; None: at doubling numbers.
+        self.schedule: list[int] | None = None
+        self._expandable = np.zeros(0, np.bool_)
+        self._field_marks = np.zeros(0, np.uint8)
+        super().__init__(parameters, fields)
+        self._point()
+
+    def _new_tables(self) -> AppleTables:
+        picky = self.rule is not None and self.rule.trial is not None
+        return AppleTables(self.parameters, self.apple.bits, picky, self.rule is not None and self.rule.moments)
+
+    @property
+    def uses_fields(self) -> bool:
+        return bool(self.apple.expand)
+
+    def plan(self, schedule: Sequence[int] | None) -> None:
+        """Fix the numbers of examples after which rounds take place; None: doubling, for streams of unknown size."""
+        self.schedule = None if schedule is None else sorted(schedule)
+        self._set_pause()
+
+    def freeze(self) -> None:
+        """No more rounds."""
+        self.plan([])
+
+    # ---- learning ----
+    def learn(
+        self, chunk: Chunk, labels: NDArray[np.float64], order: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Learn the examples in order; rounds take place between them, by the schedule."""
+        chunk = self._rows(chunk, grow=True)
+        if self.apple.expand:
+            self._note_expandable(chunk)
+        return super().learn(chunk, labels, order)
+
+    def _grow(self, n_rows: int) -> None:
+        tables = self.grown
+        tables.products_used = int(self.parents.describe().used)
+        before = len(tables.slots[0]), tables.block
+        tables.grow_for(self.parents, n_rows)
+        if (len(tables.slots[0]), tables.block) == before and tables.block == 0:
+            tables.grow_keys(self.parents)
+        self._point()
+
+    def _pause(self) -> None:
+        """End of an epoch: choose parents (Algorithm 1, lines 6 and 7)."""
+        tables = self.grown
+        tables.products_used = int(self.parents.describe().used)
+        if self.rule is not None:
+            size = max(1, math.floor((self._model.nonzeros / self._model.examples) ** self.apple.alpha))
+            chosen = self._choose(size)
+            if self.rule.trial is not None:
+                self._join(size)
+            self.parents.add(chosen)
+            tables.grow_for(self.parents, tables.block)
+            tables.forget_moments()
+        self._point()
+        self._set_pause()
+
+    def _choose(self, size: int) -> list[tuple[int, int]]:
+        """The links of the new parents, the best first."""
+        assert self.rule is not None
+        links, statistics = self._candidates()
+        scores = np.asarray(self.rule.parents(statistics), np.float64)
+        if scores.shape != (len(links),):
+            raise OptionError(f"the heuristic must give one score a monomial: {len(links)}; got shape {scores.shape}")
+        best = self._best(links, scores, size - 1 if self.apple.fallback else size)
+        if self.apple.fallback and len(best) < len(links):
+            best.append(self._simplest(links, statistics.degree, scores, best))
+        return [(int(links[i, 0]), int(links[i, 1])) for i in best]
+
+    def _candidates(self) -> tuple[NDArray[np.int64], Statistics]:
+        """Monomials that may become parents, by parent and row, and what is known of them."""
+        tables, parents = self.grown, self.parents
+        rows = _without(tables.appeared(0), [m[0] for m in parents.monomials if len(m) == 1])
+        if self.apple.expand:
+            rows = rows[rows < len(self._expandable)]
+            rows = rows[self._expandable[rows]]
+        slots = _without(tables.appeared(1), tables.places_of([link for link in parents.links if link[0] != ROOT]))
+        owners, partners = tables.products_at(slots)
+        degrees = parents.degrees[owners] + 1 if len(slots) else np.zeros(0, np.int64)
+        low = degrees < self.apple.most_factors
+        slots, owners, partners, degrees = (a[low] for a in (slots, owners, partners, degrees))
+        if self.apple.most_factors < 2:
+            rows = rows[:0]
+        links = np.concatenate([np.stack([np.full(len(rows), ROOT), rows], 1), np.stack([owners, partners], 1)])
+        return links, self._statistics(rows, slots, np.concatenate([np.ones(len(rows), np.int64), degrees]))
+
+    def _statistics(self, rows: NDArray[np.int64], slots: NDArray[np.int64], degree: NDArray[np.int64]) -> Statistics:
+        """What is known of base features in these rows and of products in these slots."""
+        weights, scales, sums = [], [], []
+        for table, places in ((0, rows), (1, slots)):
+            w, s = self.weights_of(table, places)
+            scale = np.where(s > 0, 1 / np.where(s > 0, s, 1.0), 1.0) if self.parameters.normalized else np.ones(len(s))
+            weights.append(w / scale.reshape([-1] + [1] * (w.ndim - 1)))
+            scales.append(scale)
+            moments = self.grown.moments[table]
+            kept = moments[places] if self.grown.keeps_moments else np.zeros((len(places), moments.shape[1]))
+            sums.append(kept)
+        total = np.concatenate(sums)
+        return Statistics(
+            np.concatenate(weights), np.concatenate(scales), degree, total[:, 2], total[:, 0], total[:, 1], total[:, 3:]
+        )
+
+    def _best(self, links: NDArray[np.int64], scores: NDArray[np.float64], size: int) -> list[int]:
+        """The highest scores above zero; of equal ones those of lower degree, then of smaller rows."""
+        good = np.flatnonzero(scores > 0)
+        if size <= 0:
+            return []
+        if len(good) > size:
+            threshold = -np.partition(-scores[good], size - 1)[size - 1]
+            good = good[scores[good] >= threshold]
+        monomials = [self.parents.product(*link) for link in links[good].tolist()]
+        ranked = sorted(zip(-scores[good], map(len, monomials), monomials, good.tolist(), strict=True))
+        return [i for *_, i in ranked[:size]]
+
+    def _simplest(
+        self, links: NDArray[np.int64], degree: NDArray[np.int64], scores: NDArray[np.float64], taken: list[int]
+    ) -> int:
+        """The fall-back rule of section 2.4: a monomial of the smallest degree that is left."""
+        left = _without(np.arange(len(links)), taken)
+        left = left[degree[left] == degree[left].min()]
+        finite = np.where(scores[left] > 0, scores[left], 0.0)
+        left = left[finite == finite.max()]
+        return int(min(left.tolist(), key=lambda i: self.parents.product(*links[i].tolist())))
+
+    def _join(self, size: int) -> None:
+        """Of the products on trial, those with the best score become features."""
+        tables = self.grown
+        assert self.rule is not None and self.rule.trial is not None and tables.joined is not None
+        slots = np.flatnonzero((tables.moments[1][:, 2] > 0) & (tables.joined == 0))
+        links = np.stack(tables.products_at(slots), 1)
+        degree = self.parents.degrees[links[:, 0]] + 1 if len(slots) else np.zeros(0, np.int64)
+        scores = self.rule.trial(self._statistics(np.zeros(0, np.int64), slots, degree))
+        tables.joined[slots[self._best(links, scores, size)]] = 1
+
+    # ---- the kernel's view ----
+    @property
+    def grown(self) -> AppleTables:
+        """The tables, those of products included."""
+        assert isinstance(self.tables, AppleTables)
+        return self.tables
+
+    def _configure(self) -> None:
+        super()._configure()
+        self._point()
+
+    def _point(self) -> None:
+        self.grown.describe_parents(self._model, self.parents)
+        struct = self.parents.describe()
+        if self.apple.expand:
+            marks = [name in self.apple.expand for name in self.fields]
+            if len(marks) != len(self._field_marks):
+                self._field_marks = np.array(marks, np.uint8)
+            struct.fields, struct.n_fields = self._field_marks.ctypes.data, len(self._field_marks)
+
+    def _set_pause(self) -> None:
+        done = self._model.examples
+        if self.schedule is None:
+            self._model.pause_at = FIRST_ROUND * 2 ** max(0, math.floor(math.log2(max(done, 1) / FIRST_ROUND)) + 1)
+        else:
+            self._model.pause_at = next((t for t in self.schedule if t > done), 0)
+
+    def _struct(self, chunk: Chunk, labels: NDArray[np.float64] | None) -> _native.ChunkStruct:
+        if self.apple.expand:
+            self._point()  # namespaces may have come
+        return super()._struct(chunk, labels)
+
+    def _note_expandable(self, chunk: RowChunk) -> None:
+        """Mark the rows whose field takes part: only they may become parents."""
+        names = np.array([name in self.apple.expand for name in self.fields], np.bool_)
+        rows = chunk.indices
+        fields = chunk.fields if chunk.fields is not None else rows if self.n_columns else np.zeros(len(rows), np.int64)
+        wanted = rows[(fields < len(names)) & names[np.minimum(fields, len(names) - 1)]] if len(names) else rows[:0]
+        if len(wanted) and int(wanted.max()) >= len(self._expandable):
+            grown = np.zeros(max(int(wanted.max()) + 1, 2 * len(self._expandable)), np.bool_)
+            grown[: len(self._expandable)] = self._expandable
+            self._expandable = grown
+        self._expandable[wanted] = True
+
+    # ---- looking inside ----
+    def factors_at(self, table: int, slots: list[int]) -> dict[int, tuple[int, ...]]:
+        """The rows of the features whose product stands in each of these slots."""
+        if table == 0:
+            return {slot: (slot,) for slot in slots}
+        owners, rows = self.grown.products_at(np.array(slots, np.int64))
+        products = [self.parents.product(*link) for link in zip(owners.tolist(), rows.tolist(), strict=True)]
+        return dict(zip(slots, products, strict=True))
+
+    def degrees_of(self, tables: NDArray[np.int64], slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Number of factors of the features in these slots of these tables."""
+        degrees = np.ones(len(slots), np.int64)
+        products = tables == 1
+        if products.any():
+            degrees[products] += self.parents.degrees[self.grown.products_at(slots[products])[0]]
+        return degrees
+
+    def inspect(self, task: Task, top: int) -> dict[str, Any]:
+        """How full the tables are, how the features grew, and the strongest of them."""
+        report = super().inspect(task, top)
+        degrees = np.bincount(self.parents.degrees, minlength=1)[1:].tolist() if len(self.parents) else []
+        by_degree = ", ".join(f"{count:,} of degree {i + 1}" for i, count in enumerate(degrees) if count)
+        rounds = self.parents.rounds[-1] + 1 if len(self.parents) else 0
+        words = f"{len(self.parents):,} chosen in {rounds} rounds" + (f": {by_degree}" if by_degree else "")
+        return {**report, "parents": degrees, "facts": {**report["facts"], "parents": words}}
+
+    # ---- state ----
+    def state(self) -> State:
+        """Everything that is needed to go on from here, or to predict, elsewhere."""
+        state, tables = super().state(), self.grown
+        header = {
+            **state.header,
+            "apple": self.apple.header(),
+            "parents": self.parents.header(),
+            "schedule": self.schedule,
+            "nonzeros": int(self._model.nonzeros),
+            "block": tables.block,
+        }
+        arrays = dict(state.arrays)
+        if tables.block == 0:
+            taken = np.flatnonzero(tables.owners_known())
+            arrays |= {"taken": taken, "owners": tables.owners[taken]}
+        if tables.keeps_moments:
+            arrays |= {f"moments{i}": sums for i, sums in enumerate(tables.moments)}
+        if tables.joined is not None:
+            arrays["joined"] = np.flatnonzero(tables.joined)
+        if self.apple.expand:
+            arrays["expandable"] = np.flatnonzero(self._expandable)
+        return State(header, arrays)
+
+    @classmethod
+    def _new(cls, header: dict[str, Any]) -> AppleLearner:
+        apple = AppleParameters(**{**header["apple"], "expand": tuple(header["apple"]["expand"])})
+        return cls(OnlineParameters.from_header(header["parameters"]), header["fields"], apple)
+
+    @classmethod
+    def from_state(cls, state: State) -> AppleLearner:
+        """The learner that :meth:`state` described."""
+        learner, header, arrays = super().from_state(state), state.header, state.arrays
+        assert isinstance(learner, AppleLearner)
+        tables = learner.grown
+        learner.parents = Parents.from_header(header["parents"], learner.parameters.squares)
+        learner._model.nonzeros = header["nonzeros"]
+        tables.block = header["block"]
+        if tables.block == 0:
+            tables.owners = np.zeros((len(tables.slots[1]), 2), np.uint32)
+            tables.owners[arrays["taken"]] = arrays["owners"]
+            tables.products_used = len(arrays["taken"])
+        if tables.keeps_moments:
+            tables.moments = [arrays[f"moments{i}"].copy() for i in (0, 1)]
+        if tables.joined is not None:
+            tables.joined = np.zeros(len(tables.slots[1]), np.uint8)
+            tables.joined[arrays["joined"]] = 1
+        if learner.apple.expand:
+            learner._expandable = np.zeros(int(arrays["expandable"].max(initial=-1)) + 1, np.bool_)
+            learner._expandable[arrays["expandable"]] = True
+        learner._point()
+        learner.plan(header["schedule"])
+        return learner
+
+
+def _without(rising: NDArray[np.int64], some: Any) -> NDArray[np.int64]:
+    """Rising numbers, but for some of them."""
+    places = np.searchsorted(rising, some)
+    found = places[rising[np.minimum(places, len(rising) - 1)] == some] if len(rising) else places[:0]
+    kept = np.ones(len(rising), np.bool_)
+    kept[found] = False
+    return rising[kept]
+
+
+def new_learner(parameters: OnlineParameters, fields: Sequence[str], options: LearnOptions) -> OnlineLearner:
+    """The learner that the options ask for."""
+    if options.learner == "apple":
+        # Rows are numbered, not hashed: a feature that may be multiplied must be known.
+        return AppleLearner(replace(parameters, bits=None), fields, AppleParameters.from_options(options))
+    return OnlineLearner(parameters, fields)
+
+
+def plan_rounds(learner: OnlineLearner, options: LearnOptions, examples: int | None) -> None:
+    """Fix when the features of an apple learner grow, before its first example.
+
+    ``examples`` is the number in one pass; None: not known, so that rounds take place at doubling numbers.
+    """
+    if not isinstance(learner, AppleLearner) or learner.examples:
+        return
+    if options.rounds is not None:
+        learner.plan(options.rounds)
+    elif examples is not None:
+        passes = options.passes if options.grow == "all" else 1
+        learner.plan(equal_epochs(examples * passes, options.epochs))
+    else:
+        learner.plan(None)

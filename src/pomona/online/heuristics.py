@@ -1,0 +1,96 @@
+"""Which monomials deserve to be multiplied: scores by which apple chooses its parents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pomona.errors import OptionError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What a heuristic may look at: one entry a monomial.
+
+    ``h`` below is the weight of an example, ``m`` the value of the monomial and ``r`` the derivative of the loss by the
+    prediction; sums run over the examples of the current epoch. The last four are only kept for heuristics
+    that need them (a function of one's own does).
+    """
+
+    #: Weights of the features as they are in the data: (n,), or (n, outputs).
+    weight: Floats
+    #: Largest magnitude of the feature.
+    scale: Floats
+    degree: NDArray[np.int64]
+    #: Examples of this epoch that had the feature.
+    count: Floats
+    #: Sum of h m^2.
+    moment: Floats
+    #: Sum of h r^2 m^2.
+    error_moment: Floats
+    #: Sum of h r m, by output: (n, outputs).
+    gradient: Floats
+
+
+Heuristic = Callable[[Statistics], Floats]
+
+
+def by_weight(known: Statistics) -> Floats:
+    """Magnitude of the weight, summed over the outputs: Algorithm 1 of the paper."""
+    size = np.abs(known.weight)
+    return size if size.ndim == 1 else size.sum(axis=1)
+
+
+def by_scaled_weight(known: Statistics) -> Floats:
+    """Magnitude of the weight times the scale of the feature: what it can do to a prediction."""
+    return by_weight(known) * known.scale
+
+
+def by_ssm(known: Statistics) -> Floats:
+    """E[r^2 m^2] / E[m^2], the rule of Sanger, Sutton and Matheus (1992)."""
+    return _ratio(known.error_moment, known.moment)
+
+
+def by_trial_fit(known: Statistics) -> Floats:
+    """Weight of the least-squares fit of the derivative by the monomial alone."""
+    return _ratio(np.abs(known.gradient).sum(axis=1), known.moment)
+
+
+def _ratio(a: Floats, b: Floats) -> Floats:
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How parents are chosen and, for the picky ones, which of their products join the features."""
+
+    parents: Heuristic
+    #: Score of a product on trial; None: all products take part at once.
+    trial: Heuristic | None = None
+    #: Whether sums over the epoch are needed.
+    moments: bool = False
+
+
+RULES = {
+    "weight": Rule(by_weight),
+    "scaled": Rule(by_scaled_weight),
+    "ssm": Rule(by_ssm, moments=True),
+    "picky-weight": Rule(by_weight, by_trial_fit, moments=True),
+    "picky-ssm": Rule(by_ssm, by_ssm, moments=True),
+}
+
+
+def rule_of(heuristic: str | Heuristic) -> Rule:
+    """The rule of this name, or one made of a function of one's own."""
+    if callable(heuristic):
+        return Rule(heuristic, moments=True)
+    if heuristic not in RULES:
+        raise OptionError(
+            f"the heuristic must be one of {', '.join(RULES)}, or a function of the statistics; got {heuristic!r}"
+        )
+    return RULES[heuristic]

@@ -1,0 +1,223 @@
+"""The tables of apple: one for base features, one for the products of parents with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pomona import _native
+from pomona.online.parameters import OnlineParameters
+from pomona.online.parents import ROOT, Parents
+from pomona.online.tables import Tables
+
+#: A table found by key grows when it is fuller than this.
+FULLEST = 0.7
+#: Blocks together have at most so many slots: beyond, most of them would stay empty.
+LARGEST_BLOCKS = 1 << 20
+#: The smallest table found by key has 2**MIN_BITS slots.
+MIN_BITS = 10
+
+
+class AppleTables(Tables):
+    """Base features by row; products in blocks of one parent each or, when those would be too large, by key.
+
+    In blocks the product of parent p and row i stands at ``p * block + i``: nothing is looked up, and features that
+    occur together lie together. By key, a slot holds a tag of its product, and ``owners`` says which it is: only
+    products that occur take room. At the memory limit the weakest half of the products is dropped.
+    """
+
+    def __init__(self, parameters: OnlineParameters, bits: int | None, picky: bool, moments: bool) -> None:
+        super().__init__(parameters)
+        self.bits = bits
+        self.hashed = [False, False]
+        self.slots.append(self._empty(0))
+        self.touched.append(self._clocks(0))
+        #: Slots a parent; 0: products are found by key.
+        self.block = 4
+        self.owners = np.zeros((0, 2), np.uint32)
+        self.products_used = 0
+        self.keeps_moments = moments
+        self.moments = [self._sums(len(self.slots[0])), self._sums(0)]
+        self.joined = np.zeros(0, np.uint8) if picky else None
+
+    def _sums(self, n_slots: int) -> NDArray[np.float64]:
+        return np.zeros((n_slots if self.keeps_moments else 0, 3 + self.parameters.n_outputs))
+
+    @property
+    def row_limit(self) -> int:
+        limit = super().row_limit
+        return limit if self.bits is None else min(limit, 2**self.bits)
+
+    @property
+    def largest(self) -> int:
+        """Slots that the table found by key may have: half of the memory, or 2**bits."""
+        each = self.slot_bytes + 8 + self.keeps_moments * 8 * (3 + self.parameters.n_outputs)
+        most = (self.parameters.memory // 2 // each).bit_length() - 1
+        return 1 << max(MIN_BITS, most if self.bits is None else min(most, self.bits))
+
+    # ---- the kernel's view ----
+    def describe_parents(self, model: _native.OnlineStruct, parents: Parents) -> None:
+        """Point the structs of the kernel at the tables."""
+        self.describe(model)
+        touched = self.touched[1]
+        model.regions[1] = _native.RegionStruct(
+            self.slots[1].ctypes.data, touched.ctypes.data if len(touched) else None, len(self.slots[1]), False
+        )
+        struct = parents.describe()
+        struct.block = self.block
+        struct.owners = self.owners.ctypes.data
+        struct.used = self.products_used
+        struct.room = int(FULLEST * len(self.slots[1]))
+        struct.limit = int(FULLEST * self.largest)
+        struct.joined = None if self.joined is None else self.joined.ctypes.data
+        model.parents = _native.parents_pointer(struct)
+        for i in (0, 1):
+            model.moments[i] = self.moments[i].ctypes.data if self.keeps_moments else None
+
+    # ---- growing ----
+    def grow_for(self, parents: Parents, n_rows: int) -> None:
+        """Make room for rows 0 … n_rows - 1 and for their products."""
+        if n_rows > len(self.slots[0]):
+            size = max(n_rows, min(2 * len(self.slots[0]), self.row_limit), 1024)
+            self._extend(0, size)
+            self.moments[0] = _extended(self.moments[0], size if self.keeps_moments else 0)
+        if self.block:
+            self._widen_blocks(parents, n_rows)
+
+    def _widen_blocks(self, parents: Parents, n_rows: int) -> None:
+        """Blocks of at least ``n_rows`` slots for all parents; whole cache lines, but no power of two of them."""
+        block = self.block
+        if n_rows > block:
+            block = max(n_rows, block + block // 2 if block > 4 else 0)
+            block = (-(-block // 4) | 1) * 4
+        needed = len(parents) * block
+        if needed > min(self.product_limit, LARGEST_BLOCKS):
+            self._to_keys(parents)
+            return
+        old, rows = self.block, len(self.slots[1]) // self.block
+        if block == old and needed <= len(self.slots[1]):
+            return
+
+        def moved(array: NDArray[Any], grown: NDArray[Any]) -> NDArray[Any]:
+            each = array.shape[1:]
+            if rows and len(grown):
+                grown.reshape(len(parents), block, *each)[:rows, :old] = array.reshape(rows, old, *each)
+            return grown
+
+        self.slots[1] = moved(self.slots[1], self._empty(needed))
+        self.touched[1] = moved(self.touched[1], self._clocks(needed))
+        self.moments[1] = moved(self.moments[1], self._sums(needed))
+        if self.joined is not None:
+            self.joined = moved(self.joined, np.zeros(needed, np.uint8))
+        self.block = block
+
+    def _to_keys(self, parents: Parents) -> None:
+        """Products from blocks to the table found by key."""
+        used = self.strongest(self.used_products(), parents)
+        self.owners = np.stack(np.divmod(np.arange(len(self.slots[1])), self.block), axis=1).astype(np.uint32)
+        self.block = 0
+        self._rebuild(self._size_for(len(used)), used, parents)
+
+    def _size_for(self, products: int) -> int:
+        wanted = max(MIN_BITS, int(products / FULLEST * 1.5).bit_length())
+        return min(1 << wanted, self.largest)
+
+    def grow_keys(self, parents: Parents) -> None:
+        """Twice the slots; at the memory limit, the stronger half of the products instead."""
+        used, size = np.flatnonzero(self.owners_known()), 2 * len(self.slots[1])
+        if size > self.largest:
+            size, used = self.largest, self.strongest(used, parents)
+        self._rebuild(size, used, parents)
+
+    def strongest(self, slots: NDArray[np.int64], parents: Parents) -> NDArray[np.int64]:
+        """Those of these products that can move predictions most, few enough for half the room at the limit."""
+        most = int(FULLEST * self.largest / 2)
+        if len(slots) <= most:
+            return slots
+        K = self.parameters.n_outputs
+        weights = self.slots[1][slots, :1] if K == 1 else self.slots[1][slots, 4 : 4 + K]
+        strength = np.abs(weights).max(axis=1)
+        own = self.places_of([link for link in parents.links if link[0] != ROOT])
+        strength[np.isin(slots, own)] = np.inf  # parents stay
+        return np.sort(slots[np.argpartition(-strength, most)[:most]])
+
+    def _rebuild(self, n_slots: int, used: NDArray[np.int64], parents: Parents) -> None:
+        """A table of ``n_slots`` found by key, with these slots of the old one."""
+        owners = self.owners[used]
+        keys = parents.keys[owners[:, 0]] + _native.mix(owners[:, 1].astype(np.uint64))
+        places = _native.place_products(keys, n_slots)
+        slots, clocks = self._empty(n_slots), self._clocks(n_slots)
+        slots[places] = self.slots[1][used]
+        tags = slots.view(np.uint32).reshape(n_slots, self.parameters.stride, -1)
+        tags[places, 3 if self.parameters.n_outputs == 1 else 1, 0] = (keys >> np.uint64(32)).astype(np.uint32) | 1
+        if len(clocks):
+            clocks[places] = self.touched[1][used]
+        sums = self._sums(n_slots)
+        if self.keeps_moments:
+            sums[places] = self.moments[1][used]
+        if self.joined is not None:
+            joined = np.zeros(n_slots, np.uint8)
+            joined[places] = self.joined[used]
+            self.joined = joined
+        self.owners = np.zeros((n_slots, 2), np.uint32)
+        self.owners[places] = owners
+        self.slots[1], self.touched[1], self.moments[1] = slots, clocks, sums
+        self.products_used = len(used)
+
+    def widen(self, parameters: OnlineParameters) -> None:
+        """More outputs: the weights of the new classes start at zero, and so do their sums."""
+        super().widen(parameters)
+        self.moments = [np.pad(sums, ((0, 0), (0, 3 + parameters.n_outputs - sums.shape[1]))) for sums in self.moments]
+
+    # ---- looking inside ----
+    def owners_known(self) -> NDArray[np.bool_]:
+        """Which slots of a table found by key are taken."""
+        tags = self.slots[1].view(np.uint32).reshape(len(self.slots[1]), self.parameters.stride, -1)
+        return np.asarray(tags[:, 3 if self.parameters.n_outputs == 1 else 1, 0] != 0)
+
+    def appeared(self, table: int) -> NDArray[np.int64]:
+        """Slots of features that were learnt."""
+        slots, single = self.slots[table], self.parameters.n_outputs == 1
+        if self.parameters.normalized:
+            return np.flatnonzero(slots[:, 2 if single else 0])
+        return np.flatnonzero(slots[:, :2].any(axis=1) if single else slots[:, 4:].any(axis=1))
+
+    def used_products(self) -> NDArray[np.int64]:
+        """Slots of products that hold anything."""
+        used = self.appeared(1)
+        if self.keeps_moments:  # those on trial have moments alone
+            used = np.union1d(used, np.flatnonzero(self.moments[1][:, 2]))
+        return used
+
+    def products_at(self, slots: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Parent and row of the products in these slots."""
+        if self.block:
+            parents, rows = np.divmod(slots, self.block)
+            return parents, rows
+        return self.owners[slots, 0].astype(np.int64), self.owners[slots, 1].astype(np.int64)
+
+    def places_of(self, products: list[tuple[int, int]]) -> NDArray[np.int64]:
+        """Slots of these products, given by parent and row; those that have none are left out."""
+        if not products:
+            return np.zeros(0, np.int64)
+        pairs = np.array(products, np.uint64)
+        if self.block:
+            places = (pairs[:, 0] * np.uint64(self.block) + pairs[:, 1]).astype(np.int64)
+            return places[places < len(self.slots[1])]
+        wanted = pairs[:, 0] << np.uint64(32) | pairs[:, 1]
+        taken = np.flatnonzero(self.owners_known())
+        codes = self.owners[taken, 0].astype(np.uint64) << np.uint64(32) | self.owners[taken, 1].astype(np.uint64)
+        return taken[np.isin(codes, wanted)]
+
+    def forget_moments(self) -> None:
+        """Sums start at zero again in each epoch."""
+        for sums in self.moments:
+            sums[:] = 0.0
+
+
+def _extended(array: NDArray[Any], size: int) -> NDArray[Any]:
+    grown = np.zeros((size, *array.shape[1:]), array.dtype)
+    grown[: len(array)] = array
+    return grown

@@ -1,0 +1,257 @@
+"""The laws of apple: whatever the chunks, files and tables, the same features grow and the same weights are learnt."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pomona.chunk import Chunk
+from pomona.errors import OptionError
+from pomona.online import products
+from pomona.online.apple import AppleLearner, AppleParameters, equal_epochs
+from pomona.online.heuristics import Statistics
+from pomona.online.parameters import OnlineParameters
+from pomona.online.parents import ROOT, Parents
+from tests.online.streams import FIELDS, as_chunk, random_labels, random_rows
+
+#: Choices of apple, then of the online learner.
+VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "blocks": ({}, {}),
+    "by key": ({"alpha": 1.5}, {}),
+    "few bits": ({"alpha": 1.5, "bits": 10}, {}),
+    "ssm": ({"heuristic": "ssm"}, {}),
+    "picky": ({"heuristic": "picky-weight"}, {}),
+    "fields": ({"expand": ("a", "b")}, {}),
+    "softmax": ({}, {"loss": "softmax", "n_outputs": 2}),
+    "regularised": ({}, {"l1": 1e-3, "l2": 1e-3}),
+    "no squares": ({"fallback": True}, {"squares": False}),
+}
+ROUNDS = equal_epochs(400, 6)
+
+
+@pytest.fixture(params=VARIANTS)
+def variant(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    if request.param in ("by key", "few bits"):
+        monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
+    return str(request.param)
+
+
+def make(variant: str) -> AppleLearner:
+    apple, online = VARIANTS[variant]
+    learner = AppleLearner(OnlineParameters(**online), FIELDS, AppleParameters(**apple))
+    learner.plan(ROUNDS)
+    return learner
+
+
+def stream(variant: str) -> tuple[Chunk, np.ndarray]:
+    wide = variant in ("by key", "few bits")
+    rows = random_rows(400, 60 if wide else 12, 0.15 if wide else 0.4, seed=7)
+    labels = random_labels(rows, "class" if variant == "softmax" else "sign", seed=8)
+    return as_chunk(rows, ids=True), labels
+
+
+def same(a: AppleLearner, b: AppleLearner) -> bool:
+    arrays = [
+        [*x.tables.slots, *x.tables.touched, x.tables.intercept, *x.grown.moments, x.grown.owners] for x in (a, b)
+    ]
+    equal = all(x.shape == y.shape and x.tobytes() == y.tobytes() for x, y in zip(*arrays, strict=True))
+    return equal and a.loss_sums == b.loss_sums and a.parents.monomials == b.parents.monomials
+
+
+def learn_in_parts(learner: AppleLearner, chunk: Chunk, labels: np.ndarray, sizes: list[int]) -> None:
+    for start, stop in itertools.pairwise(np.cumsum([0, *sizes]).tolist()):
+        learner.learn(chunk.slice(start, stop), labels[start:stop])
+
+
+def test_the_size_of_chunks_does_not_matter(variant: str) -> None:
+    chunk, labels = stream(variant)
+    whole, parts = make(variant), make(variant)
+    whole.learn(chunk, labels)
+    learn_in_parts(parts, chunk, labels, [1, 0, 66, 67, 3, 63, 200])
+    assert len(whole.parents) > 0
+    assert (whole.grown.block == 0) == (variant in ("by key", "few bits"))
+    assert same(whole, parts)
+
+
+def test_predicting_changes_nothing_and_never_advances_the_schedule(variant: str) -> None:
+    chunk, labels = stream(variant)
+    learner, other = make(variant), make(variant)
+    for start in range(0, 400, 50):
+        part = slice(start, start + 50)
+        learner.predict(chunk)
+        learner.learn(chunk.slice(start, start + 50), labels[part])
+        other.learn(chunk.slice(start, start + 50), labels[part])
+    assert same(learner, other)
+
+
+def test_a_learner_goes_on_from_its_state_in_the_middle_of_its_schedule(variant: str) -> None:
+    chunk, labels = stream(variant)
+    whole, first = make(variant), make(variant)
+    whole.learn(chunk, labels)
+    first.learn(chunk.slice(0, 150), labels[:150])
+    again = AppleLearner.from_state(first.state())
+    assert again.predict(chunk).tobytes() == first.predict(chunk).tobytes()
+    again.learn(chunk.slice(150, 400), labels[150:])
+    assert same(whole, again)
+
+
+def test_tables_by_key_hold_what_blocks_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    chunk, labels = stream("blocks")
+    blocks, keys = make("blocks"), make("blocks")
+    blocks.learn(chunk, labels)
+    monkeypatch.setattr(products, "LARGEST_BLOCKS", 0)
+    keys.learn(chunk, labels)
+    assert keys.grown.block == 0
+    assert keys.parents.monomials == blocks.parents.monomials
+    np.testing.assert_allclose(keys.predict(chunk), blocks.predict(chunk), rtol=1e-4)
+
+
+def test_at_the_limit_the_strongest_products_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
+    rows = random_rows(3000, 300, 0.05, seed=1)
+    labels = random_labels(rows, "sign", seed=2)
+    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(alpha=2.0, bits=10))
+    learner.plan(equal_epochs(3000, 6))
+    learner.learn(as_chunk(rows, ids=True), labels)
+    limit = int(products.FULLEST * 1024)
+    assert len(learner.grown.slots[1]) == 1024
+    assert 0 < np.count_nonzero(learner.grown.owners_known()) <= limit
+    own = learner.grown.places_of([link for link in learner.parents.links if link[0] != ROOT])
+    assert len(own) == sum(len(m) > 1 for m in learner.parents.monomials)
+
+
+def test_only_chosen_fields_are_multiplied() -> None:
+    chunk, labels = stream("fields")
+    learner = make("fields")
+    learner.learn(chunk, labels)
+    terms = learner.terms()
+    names = terms.names(np.arange(len(terms)))
+    factors = {int(part[1:]) % 3 for name in names if "·" in name for part in name.split(" · ")}
+    assert factors == {0, 1}
+    assert any(int(name[1:]) % 3 == 2 for name in names if "·" not in name)
+
+
+def test_each_monomial_is_one_feature_and_has_its_name() -> None:
+    chunk, labels = stream("blocks")
+    learner = make("blocks")
+    learner.learn(chunk, labels)
+    terms = learner.terms()
+    names = terms.names(np.arange(len(terms)))
+    assert len(set(names)) == len(names)
+    degrees = learner.degrees_of(terms.tables, terms.slots)
+    assert degrees.tolist() == [name.count("·") + 1 for name in names]
+    assert degrees.max() > 2
+
+
+def test_a_degree_cap_holds_and_one_epoch_is_linear() -> None:
+    chunk, labels = stream("blocks")
+    for apple, most in (({"degree": 2}, 2), ({"degree": 1}, 1), ({"epochs": 1}, 1)):
+        learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(**apple))
+        learner.plan(equal_epochs(400, learner.apple.epochs))
+        learner.learn(chunk, labels)
+        terms = learner.terms()
+        assert learner.degrees_of(terms.tables, terms.slots).max() == most
+
+
+def test_without_a_size_rounds_come_at_doubling_numbers() -> None:
+    rows = random_rows(4500, 6, 0.5, seed=1)
+    learner = AppleLearner(OnlineParameters(), FIELDS)
+    learner.plan(None)
+    counts = []
+    for start in range(0, 4500, 100):
+        learner.learn(
+            as_chunk(rows[start : start + 100], ids=True), random_labels(rows[start : start + 100], "sign", 1)
+        )
+        counts.append(len(learner.parents))
+    grown = [100 * (i + 1) for i in range(1, 45) if counts[i] > counts[i - 1]]
+    assert grown == [1000, 2000, 4000]
+
+
+def test_a_heuristic_of_ones_own() -> None:
+    chunk, labels = stream("blocks")
+
+    def rarest(known: Statistics) -> np.ndarray:
+        assert known.gradient.shape == (len(known.weight), 1)
+        return np.where(known.count > 0, 1 / np.maximum(known.count, 1), 0.0)
+
+    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(heuristic=rarest, alpha=0.0))
+    learner.plan([200])
+    learner.learn(chunk, labels)
+    counts = np.bincount(learner.prepare(chunk.slice(0, 200)).indices[: int(chunk.indptr[200])])
+    assert learner.parents.monomials == [(int(np.argmin(counts)),)]
+    state = learner.state()
+    assert AppleLearner.from_state(state).predict(chunk).tobytes() == learner.predict(chunk).tobytes()
+
+
+def test_a_heuristic_must_give_one_score_a_monomial() -> None:
+    chunk, labels = stream("blocks")
+    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(heuristic=lambda known: np.zeros(3)))
+    learner.plan([200])
+    with pytest.raises(OptionError, match=r"one score a monomial: 12; got shape \(3,\)"):
+        learner.learn(chunk, labels)
+
+
+def test_a_class_that_comes_late() -> None:
+    chunk, labels = stream("softmax")
+    late = np.where(labels == 2, 0.0, labels)
+    late[300:] = labels[300:]
+    for wide in (False, True):
+        learner = AppleLearner(OnlineParameters(loss="softmax", n_outputs=2), FIELDS)
+        learner.plan(ROUNDS)
+        if wide:
+            learner.grown._to_keys(learner.parents)
+            learner._point()
+        learner.learn(chunk, late)
+        assert learner.predict(chunk).shape == (400, 3)
+
+
+class TestParents:
+    def owner(self, parents: Parents, monomial: tuple[int, ...]) -> list[int]:
+        """Parents that do not leave this product to another."""
+        found = []
+        for i, m in enumerate(parents.monomials):
+            rest = Counter(monomial)
+            rest.subtract(m)
+            if sorted(rest.values())[-1:] != [1] or min(rest.values()) < 0 or sum(rest.values()) != 1:
+                continue
+            row = max(rest, key=lambda row: rest[row])
+            factor = int(np.searchsorted(parents.factors, row))
+            known = factor < len(parents.factors) and parents.factors[factor] == row
+            if not (known and parents._excluded[i, factor // 64] >> np.uint64(factor % 64) & np.uint64(1)):
+                found.append(i)
+        return found
+
+    def test_every_product_has_one_owner_which_stays(self) -> None:
+        rng = np.random.default_rng(3)
+        parents = Parents()
+        owners: dict[tuple[int, ...], int] = {}
+        for _ in range(4):
+            known = [(ROOT, row) for row in range(70)] + [(p, row) for p in range(len(parents)) for row in range(70)]
+            chosen: dict[tuple[int, ...], tuple[int, int]] = {}
+            for i in rng.permutation(len(known)).tolist():
+                m = parents.product(*known[i])
+                if m not in parents.monomials and len(chosen) < 12:
+                    chosen.setdefault(m, known[i])
+            parents.add(list(chosen.values()))
+            for p, row in itertools.product(range(len(parents)), range(70)):
+                m = parents.product(p, row)
+                found = self.owner(parents, m)
+                assert len(found) == 1
+                assert owners.setdefault(m, found[0]) == found[0]
+
+    def test_the_first_round_over_fifty_features_makes_1326_with_the_intercept(self) -> None:
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(120, 50)).astype(np.float32)
+        y = np.sign(X[:, 0] * X[:, 1] + 0.1 * rng.normal(size=120))
+        indptr = np.arange(0, 120 * 50 + 1, 50, dtype=np.int64)
+        chunk = Chunk(indptr, np.tile(np.arange(50, dtype=np.uint32), 120), X.ravel())
+        learner = AppleLearner(OnlineParameters())
+        learner.plan([100])
+        learner.learn(chunk.slice(0, 100), y[:100])
+        before = learner.features
+        learner.learn(chunk.slice(100, 120), y[100:])
+        assert (learner.features - before) / 20 == 1326
