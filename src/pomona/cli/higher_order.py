@@ -1,4 +1,4 @@
-"""The part of ``pomona train`` that belongs to tuples of attributes: ``--learner alr``, ``anje``, ``nb`` and ``kdb``."""
+"""The part of ``pomona train`` that belongs to tuples of attributes: ``--learner alr``, ``anje``, ``nb``, ``kdb``."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def add_options(result: Parser) -> None:
     )
 
 
-def order(text: str) -> int | str:
+def order(text: str) -> Any:
     """A number of attributes, or ``auto``."""
     return text if text == "auto" else whole(1, 8)(text)
 
 
-def threshold(text: str) -> float | int | str:
+def threshold(text: str) -> Any:
     """A share such as 0.4, a number such as 100, or ``auto``."""
     if text == "auto":
         return text
