@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pomona._native.tuples import Codes, Labels
 from pomona.errors import NumericError, OptionError
 from pomona.higherorder.coded import CodedData
-from pomona.higherorder.counts import FEATURE_BYTES, TupleCounts, count_tuples
+from pomona.higherorder.counts import FEATURE_BYTES, TupleCounts, count_tuples, joined
 from pomona.higherorder.discriminative import Discriminative, TupleModel, generative_model
 from pomona.higherorder.judge import Judge, Verdict, best
 from pomona.higherorder.options import MAX_AUTO_ORDER, ALROptions
@@ -169,7 +169,10 @@ class ALRTrainer:
 
     # ---- single features ----
     def _features(self) -> _Chosen:
-        """hsALR^n(*): levels of attributes first, then combinations of kept features."""
+        """hsALR^n(*): levels of attributes first, then combinations of kept features.
+
+        Features of all orders go into the model: a row whose rare levels were left out still has its common ones.
+        """
         threshold = FEATURE_SHARE if self.options.threshold == "auto" else self.options.threshold
         order = min(int(self.options.order), self.data.width)
         single = self._count(TupleSet(all_tuples(self.data.width, 1), self.data.sizes))
@@ -179,12 +182,13 @@ class ALRTrainer:
             return _Chosen(kept, self.pilots.plans(kept))
         recode = Recode.keeping(kept)
         self.pilots = Pilots(self.data, self.options, recode.rows)
-        lower = recode.recoded(kept)
-        while lower.tuples.order < order:
-            members = grown(lower.tuples.members, len(recode.sizes))
-            counts = self._count(TupleSet(members, recode.sizes), lower, recode)
-            lower = self._kept_features(counts, threshold)
-        return _Chosen(lower, self.pilots.plans(lower), recode)
+        levels = [recode.recoded(kept)]
+        while len(levels) < order:
+            members = grown(levels[-1].tuples.members, len(recode.sizes))
+            counts = self._count(TupleSet(members, recode.sizes), levels[-1], recode)
+            levels.append(self._kept_features(counts, threshold))
+        every = joined(levels)
+        return _Chosen(every, self.pilots.plans(every), recode)
 
     def _kept_features(self, counts: TupleCounts, threshold: float | int) -> TupleCounts:
         """The features that add most to the mutual information of their tuples."""

@@ -90,6 +90,16 @@ class TupleCounts:
         return found
 
 
+def joined(parts: list[TupleCounts]) -> TupleCounts:
+    """The features of several sets of tuples over the same attributes as one."""
+    members = [t for part in parts for t in part.tuples.members]
+    tuples = TupleSet(members, parts[0].tuples.sizes)
+    flags = [np.unpackbits(part.index.words["bits"].copy().view(np.uint8), bitorder="little") for part in parts]
+    cells = [flag[: part.index.n_cells] for flag, part in zip(flags, parts, strict=True)]
+    counts = np.concatenate([parts[0].counts[:1], *[part.counts[1:] for part in parts]])
+    return TupleCounts(tuples, tuples.index(bits=_packed(np.concatenate(cells))), counts, parts[0].class_counts)
+
+
 def _sum_by_tuple(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
     sums = np.concatenate([np.zeros(1), np.cumsum(values)])
     return np.asarray(sums[starts[1:]] - sums[starts[:-1]])

@@ -109,7 +109,6 @@ def leave_one_out(data: CodedData, nodes: list[Node], k: int, counts: TupleCount
     """
     places = {members: t for t, members in enumerate(counts.tuples.members)}
     sums = np.zeros((k + 1, len(nodes)))
-    priors = np.log(counts.class_counts + m / counts.n_classes)
     plain = counts.counts.astype(np.float64)
     step = max(1, BLOCK // (len(nodes) * counts.n_classes))
     for codes, labels in data.blocks():
@@ -118,7 +117,7 @@ def leave_one_out(data: CodedData, nodes: list[Node], k: int, counts: TupleCount
             own = np.zeros((len(y), counts.n_classes))
             own[np.arange(len(y)), y] = 1
             for parents in range(k + 1):
-                scores = np.tile(priors, (len(y), 1))
+                scores = np.log(counts.class_counts - own + m / counts.n_classes)
                 for i, node in enumerate(nodes):
                     family, above = node.with_parents(parents)
                     share = m / (float(counts.tuples.sizes[node.attribute]) - 1)

@@ -13,9 +13,9 @@ Labels = NDArray[np.int32]
 
 #: Rows that are collected before they are counted.
 BUFFER_ROWS = 1 << 20
-#: A column without a cut that pays keeps its values as levels, if they are no more than this: it may matter together
-#: with others.
-FEW_VALUES = 32
+#: A column without a cut that pays may still matter together with others: if it has no more values than this, each is
+#: a level, and else it is cut into so many bins of equal frequency. (More of them cost more than they gave on higgs.)
+FEW_VALUES, FALLBACK_BINS = 32, 2
 
 
 class ValueCounts:
@@ -99,13 +99,15 @@ def equal_frequency(values: Floats, counts: Counts, bins: int) -> Floats:
 
 
 def choose_cuts(found: ValueCounts, method: str, bins: int | None) -> Floats:
-    """Cuts of a column by ``"mdl"`` or ``"frequency"``; with few values and no cut that pays, each is a level."""
+    """Cuts of a column by ``"mdl"`` or ``"frequency"``; by values or frequency where no cut pays."""
     values, counts = found.table()
     if len(values) < 2:
         return np.empty(0)
     if method == "frequency":
         return equal_frequency(values, counts, bins or 10)
     cuts = mdl(values, counts)
-    if not len(cuts) and len(values) <= FEW_VALUES:
-        cuts = between(values[:-1], values[1:])
-    return cuts
+    if len(cuts):
+        return cuts
+    if len(values) <= FEW_VALUES:
+        return between(values[:-1], values[1:])
+    return equal_frequency(values, counts, FALLBACK_BINS)
