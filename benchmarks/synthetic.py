@@ -2,11 +2,13 @@
 
 *Sparse*: 200,000 examples of about 78 features with values, drawn by a Zipf law (exponent 1.05) from a
 million ids that are scattered over the numbers. *Dense*: 300,000 examples of 50 normal columns. Labels are
--1 or +1, drawn from a logistic model, so that there is something to learn.
+-1 or +1, drawn from a logistic model, so that there is something to learn. A stream may be given another width:
+few features an example make a long file that is quickly written.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,14 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from benchmarks.text import rows_as_text
-
 N_IDS = 1_000_000
 ZIPF = 1.05
 #: Mean number of draws an example; duplicates merge, which leaves about 78 features.
 DRAWS = 99
 DENSE_COLUMNS = 50
 BLOCK = 10_000
+#: Largest value of the dense stream, in units of the fifth decimal.
+LARGEST = 900_000
+#: Blocks of a row group of Parquet.
+GROUP = 10
 
 SPARSE_ROWS = 200_000
 DENSE_ROWS = 300_000
@@ -36,16 +40,19 @@ class Stream:
 
     kind: str
     rows: int
+    #: Mean number of draws, or number of columns; 0: as said above.
+    width: int = 0
 
     @property
     def name(self) -> str:
         full = {"sparse": SPARSE_ROWS, "dense": DENSE_ROWS}[self.kind]
-        return self.kind if self.rows == full else f"{self.kind}{self.rows}"
+        name = self.kind if self.rows == full else f"{self.kind}{self.rows}"
+        return f"{name}x{self.width}" if self.width else name
 
 
 def blocks(stream: Stream, seed: int = 0) -> Iterator[tuple[sparse.csr_matrix, NDArray[np.int8]]]:
     """The stream as blocks of rows; a shorter stream is a prefix of a longer one."""
-    make = _SparseMaker(seed) if stream.kind == "sparse" else _DenseMaker(seed)
+    make = _SparseMaker(seed, stream.width) if stream.kind == "sparse" else _DenseMaker(seed, stream.width)
     done = 0
     while done < stream.rows:
         X, y = make.block()
@@ -55,8 +62,9 @@ def blocks(stream: Stream, seed: int = 0) -> Iterator[tuple[sparse.csr_matrix, N
 
 
 class _SparseMaker:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, width: int = 0) -> None:
         self.rng = np.random.default_rng(seed)
+        self.draws = width or DRAWS
         mass = np.arange(1, N_IDS + 1, dtype=np.float64) ** -ZIPF
         self.cumulated = np.cumsum(mass / mass.sum())
         self.ids = self.rng.permutation(N_IDS).astype(np.int32)
@@ -64,7 +72,7 @@ class _SparseMaker:
 
     def block(self) -> tuple[sparse.csr_matrix, NDArray[np.int8]]:
         rng = self.rng
-        counts = rng.poisson(DRAWS, BLOCK).clip(1)
+        counts = rng.poisson(self.draws, BLOCK).clip(1)
         rows = np.repeat(np.arange(BLOCK), counts)
         ranks = np.searchsorted(self.cumulated, rng.random(len(rows))).clip(max=N_IDS - 1)
         keys = np.unique(rows.astype(np.int64) * N_IDS + self.ids[ranks])
@@ -77,13 +85,13 @@ class _SparseMaker:
 
 
 class _DenseMaker:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, width: int = 0) -> None:
         self.rng = np.random.default_rng(seed)
-        self.truth = self.rng.normal(0, 0.4, DENSE_COLUMNS)
+        self.truth = self.rng.normal(0, 0.4, width or DENSE_COLUMNS)
 
     def block(self) -> tuple[sparse.csr_matrix, NDArray[np.int8]]:
         # Five decimals; a zero would not be stored, so it is moved by one unit.
-        units = np.rint(self.rng.normal(0, 1e5, (BLOCK, DENSE_COLUMNS)))
+        units = np.rint(self.rng.normal(0, 1e5, (BLOCK, len(self.truth))))
         units[units == 0] = 1
         dense = (units / 1e5).astype(np.float32)
         return sparse.csr_matrix(dense), _labels(self.rng, dense @ self.truth)
@@ -120,10 +128,20 @@ def _write_svmlight(path: Path, stream: Stream) -> None:
 
 
 def _write_lines(path: Path, stream: Stream, form: str, first_id: int) -> None:
-    with open(path, "w") as out:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    before, between, after = form.split("{}")
+    names = pa.array([f"{column}:" for column in range(first_id, first_id + N_IDS)])
+    decimals = pa.array([f"{unit / 1e5:.5f}" for unit in range(-LARGEST, LARGEST + 1)])
+    with open(path, "wb") as out:
         for X, y in blocks(stream):
-            lines = zip(y.tolist(), rows_as_text(X, first_id, ".5f"), strict=True)
-            out.write("".join([form.format(label, row) for label, row in lines]))
+            units = np.rint(X.data.astype(np.float64) * 1e5).astype(np.int64) + LARGEST
+            pairs = pc.binary_join_element_wise(names.take(pa.array(X.indices)), decimals.take(pa.array(units)), "")
+            rows = pc.binary_join(pa.ListArray.from_arrays(pa.array(X.indptr.astype(np.int32)), pairs), " ")
+            labels = pc.cast(pa.array(y), pa.string())
+            lines = pc.binary_join_element_wise(before, labels, between, rows, after, "")
+            out.write("".join(lines.to_pylist()).encode())
 
 
 def _tables(stream: Stream) -> Iterator[Any]:
@@ -131,18 +149,21 @@ def _tables(stream: Stream) -> Iterator[Any]:
 
     if stream.kind != "dense":
         raise ValueError(f"only the dense stream is a table; got {stream.kind!r}")
-    names = ["label"] + [f"x{column}" for column in range(DENSE_COLUMNS)]
     for X, y in blocks(stream):
         dense = X.toarray()
-        columns = [pa.array(y)] + [pa.array(dense[:, column]) for column in range(DENSE_COLUMNS)]
+        names = ["label"] + [f"x{column}" for column in range(dense.shape[1])]
+        columns = [pa.array(y)] + [pa.array(column) for column in dense.T]
         yield pa.table(columns, names=names)
 
 
 def _write_parquet(path: Path, stream: Stream) -> None:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     writer = None
-    for table in _tables(stream):
+    tables = _tables(stream)
+    while group := list(itertools.islice(tables, GROUP)):
+        table = pa.concat_tables(group)
         writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
         writer.write_table(table)
     if writer is not None:

@@ -10,9 +10,8 @@ from scipy import sparse
 BLOCK = 20_000
 
 
-def rows_as_text(X: sparse.csr_matrix, first_id: int = 0, form: str = ".6g", prefix: str = "") -> Iterator[str]:
-    """Each row as ``id:value id:value …``."""
-    names = [f"{prefix}{column}" for column in range(first_id, first_id + X.shape[1])]
+def rows_as_text(X: sparse.csr_matrix, names: Sequence[str], form: str = ".6g") -> Iterator[str]:
+    """Each row as ``name:value name:value …``."""
     columns = [names[column] for column in X.indices.tolist()]
     values = [f":{value:{form}}" for value in X.data.tolist()]
     start = 0
@@ -29,9 +28,10 @@ def write_vw(path: Path, X: sparse.csr_matrix, labels: Sequence[object]) -> None
     neighbours to one slot.
     """
     partial = path.with_name(path.name + ".partial")
+    names = [f"f{column}" for column in range(X.shape[1])]
     with open(partial, "w") as out:
         for start in range(0, X.shape[0], BLOCK):
-            rows = rows_as_text(X[start : start + BLOCK], prefix="f")
+            rows = rows_as_text(X[start : start + BLOCK], names)
             block = zip(labels[start : start + BLOCK], rows, strict=True)
             out.write("".join([f"{label} | {row}\n" for label, row in block]))
     partial.replace(path)

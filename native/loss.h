@@ -44,6 +44,18 @@ inline double derivative(const Point& a) {
   return 0.0;
 }
 
+// Whether Vowpal Wabbit learns from an example: it does not, and leaves the scales as they are, where its loss or its
+// gradient is zero in 32 bits. So is the logistic loss from a margin of about 17 on.
+inline bool peer_learns(const Point& a) {
+  const float p = static_cast<float>(a.p), y = static_cast<float>(a.y);
+  if (static_cast<float>(derivative(a)) == 0) return false;
+  switch (a.loss) {
+    case kLogistic: return std::log(1.0f + std::exp(-y * p)) > 0;
+    case kPoisson: return 2 * (y * (std::log(y + 1e-6f) - p) - (y - std::exp(p))) > 0;
+    default: return static_cast<float>(value(a)) > 0;
+  }
+}
+
 // The margin m that solves m + e^m = from + e^from + gain: where a gradient flow on the logistic loss ends.
 inline double logistic_flow(double from, double exp_from, double gain) {
   const double target = from + exp_from + gain;
@@ -82,7 +94,7 @@ inline double invariant_step(const Point& a, double H, double q) {
       return std::copysign(pull * q < distance ? pull : distance / q, y - p);
     }
     case kPoisson:
-      if (Hq < kSmallStep) return (y - a.e) * H;
+      if (Hq * (y + a.e) < kSmallStep) return (y - a.e) * H;
       if (y <= 0) return -std::log1p(a.e * Hq) / q;
       if (y * Hq > 30.0) return (std::log(y) - p) / q;  // the flow has arrived; expm1 would overflow soon
       return y * H - std::log1p(a.e * std::expm1(y * Hq) / y) / q;

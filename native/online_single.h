@@ -95,7 +95,6 @@ class Single {
   // Scaled dot product of the loaded example; learning first rescales the features whose values have grown.
   double dot(bool learning) {
     n_ = 0;
-    peer_correction_ = 0;
     rescaled_ = false;
     if (m_.intercept) gather_one(*static_cast<S*>(m_.intercept), nullptr, Real(1), learning);
     if (regularized_) {
@@ -113,7 +112,19 @@ class Single {
     for (int64_t k = n_; k < n_ + kLanes; ++k) w_[k] = x_[k] = 0, G_[k] = 1;
     V total = {};
     for (int64_t k = 0; k < n_; k += kLanes) total += load(w_ + k) * load(x_ + k);
-    return sum<Real>(total) + peer_correction_;
+    return sum<Real>(total);
+  }
+
+  // As Vowpal Wabbit predicts: with the scales as they were, even where a value is larger. Nothing changes.
+  double peer_dot() const {
+    double total = m_.intercept ? static_cast<const S*>(m_.intercept)->w : 0;
+    example_.each_run([&](const Run<Real>& run) {
+      for (int64_t j = 0; j < run.count; ++j) {
+        const S& slot = region(run)[place(run, j)];
+        total += static_cast<double>(slot.w * (run.a * run.x[j] * (m_.normalized ? slot.s : 1)));
+      }
+    });
+    return total;
   }
 
   int64_t expanded() const { return n_; }
@@ -209,7 +220,6 @@ class Single {
     if (!learning) return value.s > 0 ? std::copysign(Real(1), x) : Real(0);
     if (value.s > 0) {
       const Real shrink = 1 / std::fabs(small);
-      if (m_.peer_order) peer_correction_ += static_cast<double>(value.w) * (small - std::copysign(Real(1), x));
       if (m_.adaptive) value.G *= shrink * shrink;
       else value.w *= shrink;
     }
@@ -383,7 +393,7 @@ class Single {
   Example<Real> example_;
   Upcoming upcoming_;
   int64_t n_ = 0;
-  double peer_correction_ = 0, now_ = 0;
+  double now_ = 0;
   bool regularized_, rescaled_ = false;
   Real *w_, *G_, *x_;
 };

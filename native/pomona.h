@@ -193,13 +193,14 @@ typedef struct {
   // VW: one entry a namespace, in order of first appearance.
   uint64_t* namespace_hashes;
   uint32_t* namespace_spans;  // start and size of the name; 2 a namespace
-  // Scratch, all zeros at the start.
+  // Scratch. feature_slots may hold anything (the parser clears what it uses), namespace_slots only zeros.
   uint32_t* feature_slots;
   uint32_t* namespace_slots;
   // What came out.
   int64_t n_rows, n_features, n_namespaces, n_lines, n_bad;
   int32_t has_weights, has_offsets, has_tags, has_label_lists;
   int64_t first_line;    // lines before the first row
+  int64_t n_cleared;     // feature_slots in use
   pm_error error;        // of the first malformed line
 } pm_text_rows;
 
@@ -208,6 +209,10 @@ PM_API void pm_text_bounds(const char* text, int64_t size, int64_t* lines, int64
 // PM_BAD_INPUT: rows->error says where and why. PM_FULL: an array is smaller than the bounds above ask for.
 PM_API int32_t pm_parse_vw(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);
 PM_API int32_t pm_parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);
+
+// Labels of the first lines of a text that ends in a newline, at most max_rows. Returns how many; -1 where a line does
+// not simply begin with a number and a blank, so that a parser must tell.
+PM_API int64_t pm_text_labels(const char* text, int64_t size, int64_t max_rows, double* labels);
 
 // Names of n features as "namespace:name", the words of an n-gram joined by blanks, one after the other: ends[i] is where
 // the i-th ends in `out`. The arrays are those of pm_text_rows. Returns the bytes needed; nothing beyond `capacity` is

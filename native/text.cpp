@@ -123,7 +123,7 @@ int32_t fail_plainly(pm_text_rows* rows, const Line& line, const char* at, const
 }
 
 // feature_slots holds positions + 1. Those below the row's start are leftovers of earlier rows and count as empty, so
-// the table needs no clearing.
+// the table is cleared once a text, as far as its largest row needs it.
 bool merge_duplicates(pm_text_rows* rows, int64_t row_start) {
   const int64_t stop = rows->n_features;
   uint64_t* const ids = rows->ids;
@@ -131,7 +131,12 @@ bool merge_duplicates(pm_text_rows* rows, int64_t row_start) {
   // Few collisions matter more than a small table, while it fits the first cache.
   int64_t size = 16;
   while (size < rows->n_feature_slots && size < (size < 4096 ? 8 : 2) * (stop - row_start)) size *= 2;
-  const uint64_t mask = static_cast<uint64_t>(std::min(size, rows->n_feature_slots)) - 1;
+  size = std::min(size, rows->n_feature_slots);
+  if (size > rows->n_cleared) {
+    std::fill(slots + rows->n_cleared, slots + size, 0u);
+    rows->n_cleared = size;
+  }
+  const uint64_t mask = static_cast<uint64_t>(size) - 1;
   const uint32_t first = static_cast<uint32_t>(row_start);
   const auto find = [=](uint64_t id) {
     uint64_t slot = id & mask;

@@ -180,7 +180,7 @@ inline bool sizes_fit(const char* text, int64_t size, const pm_text_rows* rows) 
 template <class ParseLine>
 int32_t parse_lines(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows,
                     ParseLine&& parse_line) {
-  rows->n_rows = rows->n_features = rows->n_namespaces = rows->n_lines = rows->n_bad = rows->first_line = 0;
+  rows->n_rows = rows->n_features = rows->n_namespaces = rows->n_lines = rows->n_bad = rows->first_line = rows->n_cleared = 0;
   rows->has_weights = rows->has_offsets = rows->has_tags = rows->has_label_lists = 0;
   if (!sizes_fit(text, size, rows) || rows->max_rows < 0) return PM_FULL;
   rows->indptr[0] = 0;

@@ -20,7 +20,7 @@ class BufferPool:
     """Gives arrays out and takes their memory back when the last of them is gone."""
 
     def __init__(self, keep: int = 16) -> None:
-        self._free: deque[bytearray] = deque(maxlen=keep)
+        self._free: deque[NDArray[np.uint8]] = deque(maxlen=keep)
 
     def arrays(self, wanted: Mapping[str, tuple[int, Any]]) -> dict[str, NDArray[Any]]:
         """Arrays of these lengths and types, with anything in them."""
@@ -30,13 +30,13 @@ class BufferPool:
             places[name] = total
             total += -(-size // _ALIGNMENT) * _ALIGNMENT
         memory = self._take(total)
-        base = np.frombuffer(memory, np.uint8)
+        base = np.frombuffer(memory.data, np.uint8)
         weakref.finalize(base, self._free.append, memory).atexit = False
         return {name: base[places[name] : places[name] + sizes[name]].view(kind) for name, (_, kind) in wanted.items()}
 
-    def _take(self, size: int) -> bytearray:
+    def _take(self, size: int) -> NDArray[np.uint8]:
         try:
-            memory = self._free.popleft()
+            memory = self._free.pop()  # the one used last: its bytes may still be in a cache
         except IndexError:
-            memory = bytearray()
-        return memory if len(memory) >= size else bytearray(size + size // 8)
+            memory = np.empty(0, np.uint8)
+        return memory if len(memory) >= size else np.empty(size + size // 8, np.uint8)

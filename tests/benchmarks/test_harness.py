@@ -67,7 +67,7 @@ def test_formats_hold_the_same_numbers(tmp_path: Path) -> None:
 
 def test_rows_as_text() -> None:
     X = sparse.csr_matrix(np.array([[0, 0.5, 2], [0, 0, 0], [1, 0, 0]], np.float32))
-    assert list(rows_as_text(X, first_id=1)) == ["2:0.5 3:2", "", "1:1"]
+    assert list(rows_as_text(X, ["1", "2", "3"])) == ["2:0.5 3:2", "", "1:1"]
 
 
 def test_features_are_counted_as_generated() -> None:

@@ -95,7 +95,7 @@ def test_vw_agrees_with_twin(text: bytes, skip: bool, ngrams: int, skips: int, s
     chosen = ("a", "") if some else ()
     options = ReadOptions(on_error="skip" if skip else "stop", ngrams=ngrams, skips=skips, ngram_namespaces=chosen)
     parser = VwParser(options)
-    found = parser.parse(text, len(text))
+    found = parser.parse(np.frombuffer(text, np.uint8))
     try:
         rows, spaces, bad = parse_vw(
             text,
@@ -112,7 +112,7 @@ def test_vw_agrees_with_twin(text: bytes, skip: bool, ngrams: int, skips: int, s
     check(found, rows, bad)
     if not rows:
         return
-    chunk = parser.chunk(text, found, "file", 1)
+    chunk = parser.chunk(np.frombuffer(text, np.uint8), found, "file", 1)
     assert parser.fields == [name.decode("utf-8", "backslashreplace") for name in spaces]
     assert (chunk.tags or [""] * len(rows)) == [row.span.decode("utf-8", "backslashreplace") for row in rows]
     weights = np.ones(len(rows)) if chunk.weights is None else chunk.weights
@@ -133,7 +133,7 @@ def test_vw_agrees_with_twin(text: bytes, skip: bool, ngrams: int, skips: int, s
 @example(b" 1:2\n1:2\n#\n", False)
 def test_svmlight_agrees_with_twin(text: bytes, skip: bool) -> None:
     parser = SvmlightParser(ReadOptions(on_error="skip" if skip else "stop"), multilabel=True)
-    found = parser.parse(text, len(text))
+    found = parser.parse(np.frombuffer(text, np.uint8))
     try:
         rows, bad = parse_svmlight(text, skip_bad=skip)
     except MalformedError as error:
@@ -144,7 +144,7 @@ def test_svmlight_agrees_with_twin(text: bytes, skip: bool) -> None:
     check(found, rows, bad)
     if not rows:
         return
-    chunk = parser.chunk(text, found, "file", 1)
+    chunk = parser.chunk(np.frombuffer(text, np.uint8), found, "file", 1)
     assert chunk.names is not None
     names = [feature[3] for row in rows for feature in row.features]
     assert list(chunk.names(np.arange(chunk.nnz))) == names
@@ -188,7 +188,7 @@ def test_numbers_are_exact(text: str) -> None:
     """Each value is the nearest double, rounded to the nearest float, wherever in the text it stands."""
     for after in (b"", b"\n" * 80):
         line = b"%b |a x:%b\n" % (text.encode(), text.encode()) + after
-        rows = _native.parse_text(line, len(line), "vw")
+        rows = _native.parse_text(np.frombuffer(line, np.uint8), "vw")
         assert isinstance(rows, _native.TextRows)
         assert rows.labels[0] == float(text)
         assert rows.values[0] == np.float32(float(text))
@@ -201,6 +201,6 @@ def test_numbers_between_two_floats_are_rounded_right() -> None:
     middle = (low.astype(np.float64) + np.nextafter(low, np.float32(np.inf)).astype(np.float64)) / 2
     doubles = np.concatenate([middle, np.nextafter(middle, 0), np.nextafter(middle, np.inf)])
     text = b"|a " + b" ".join(b"x%d:%s" % (i, repr(x).encode()) for i, x in enumerate(doubles.tolist())) + b"\n"
-    rows = _native.parse_text(text, len(text), "vw")
+    rows = _native.parse_text(np.frombuffer(text, np.uint8), "vw")
     assert isinstance(rows, _native.TextRows)
     np.testing.assert_array_equal(rows.values, doubles.astype(np.float32))

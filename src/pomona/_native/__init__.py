@@ -68,6 +68,7 @@ from pomona._native.text import (
     TextRows,
     gram_growth,
     parse_text,
+    text_labels,
     vw_names,
 )
 
@@ -128,6 +129,7 @@ __all__ = [
     "parse_text",
     "place_products",
     "pointer",
+    "text_labels",
     "text_rows",
     "unmix",
     "vw_names",

@@ -49,14 +49,15 @@ class _TextRows(c.Structure):
         *((name, c.c_int64) for name in ("n_rows", "n_features", "n_namespaces", "n_lines", "n_bad")),
         *((name, c.c_int32) for name in ("has_weights", "has_offsets", "has_tags", "has_label_lists")),
         ("first_line", c.c_int64),
+        ("n_cleared", c.c_int64),
         ("error", _Error),
     ]
 
 
-lib.pm_text_bounds.argtypes = [c.c_char_p, c.c_int64, *[c.POINTER(c.c_int64)] * 3]
+lib.pm_text_bounds.argtypes = [c.c_void_p, c.c_int64, *[c.POINTER(c.c_int64)] * 3]
 lib.pm_text_bounds.restype = None
 for _parse in (lib.pm_parse_vw, lib.pm_parse_svmlight):
-    _parse.argtypes = [c.c_char_p, c.c_int64, c.POINTER(_TextOptions), c.POINTER(_TextRows)]
+    _parse.argtypes = [c.c_void_p, c.c_int64, c.POINTER(_TextOptions), c.POINTER(_TextRows)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +110,16 @@ _text_buffers = BufferPool()
 
 
 def _text_arrays(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, grams: bool) -> dict[str, NDArray[Any]]:
-    """What a parser writes to; only the slots must be zero."""
+    """What a parser writes to; only the slots of namespaces must be zero."""
     wanted: dict[str, tuple[int, Any]] = {
         "indptr": (n_rows + 1, np.int64),
         "labels": (n_rows, np.float64),
         "spans": (2 * n_rows, np.uint32),
         "ids": (n_features, np.uint64),
         "values": (n_features, np.float32),
+        "feature_slots": (_power_above(n_features), np.uint32),
     }
-    slots = {"feature_slots": np.zeros(_power_above(n_features), np.uint32)}
+    slots: dict[str, NDArray[Any]] = {}
     if vw:
         wanted |= {
             "weights": (n_rows, np.float64),
@@ -134,8 +136,7 @@ def _text_arrays(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, g
 
 
 def parse_text(
-    text: bytes,
-    size: int,
+    text: NDArray[np.uint8],
     form: Literal["vw", "svmlight"],
     *,
     skip_bad: bool = False,
@@ -143,13 +144,14 @@ def parse_text(
     skips: int = 0,
     gram_namespaces: Sequence[bytes] = (),
 ) -> TextRows | TextError:
-    """Parse the whole lines ``text[:size]``. A malformed line gives a :class:`TextError`, unless it may be skipped."""
-    if not 0 < size <= min(len(text), MAX_TEXT) or text[size - 1] != 10:
+    """Parse whole lines. A malformed line gives a :class:`TextError`, unless it may be skipped."""
+    size, start = len(text), pointer(text, np.uint8)
+    if not 0 < size <= MAX_TEXT or text[-1] != 10:
         raise ValueError(f"the text must end in a newline and have at most {MAX_TEXT} bytes")
     if ngrams < 1 or skips < 0 or ngrams + skips > 16:
         raise ValueError("n-grams must have at least one word, and at most 16 with those skipped")
     lines, features, bars = c.c_int64(), c.c_int64(), c.c_int64()
-    lib.pm_text_bounds(text, size, c.byref(lines), c.byref(features), c.byref(bars))
+    lib.pm_text_bounds(start, size, c.byref(lines), c.byref(features), c.byref(bars))
     n_rows, n_features = lines.value, features.value * gram_growth(ngrams, skips)
     if n_features > MAX_TEXT:
         return TextError(0, 0, "the lines here are too long for so many n-grams: ask for fewer of them")
@@ -167,7 +169,7 @@ def parse_text(
         **{name: array.ctypes.data for name, array in arrays.items()},
     )
     parse = lib.pm_parse_vw if vw else lib.pm_parse_svmlight
-    status = parse(text, size, c.byref(options), c.byref(rows))
+    status = parse(start, size, c.byref(options), c.byref(rows))
     if status == FULL:
         raise AssertionError("a bound on the size of parsed text does not hold")
     return _text_error(rows) if status == BAD_INPUT else _text_rows(rows, arrays)
@@ -206,22 +208,36 @@ def _text_rows(rows: _TextRows, arrays: dict[str, NDArray[Any]]) -> TextRows:
     )
 
 
+lib.pm_text_labels.restype = c.c_int64
+lib.pm_text_labels.argtypes = [c.c_void_p, c.c_int64, c.c_int64, c.c_void_p]
+
+
+def text_labels(text: NDArray[np.uint8], rows: int) -> NDArray[np.float64] | None:
+    """Labels of the first lines, at most ``rows``; None where only a parser can tell them."""
+    if not len(text) or text[-1] != 10:
+        raise ValueError("the text must end in a newline")
+    labels = np.empty(rows)
+    n = lib.pm_text_labels(pointer(text, np.uint8), len(text), rows, pointer(labels, np.float64))
+    return None if n < 0 else labels[:n]
+
+
 lib.pm_vw_names.restype = c.c_int64
-lib.pm_vw_names.argtypes = [c.c_char_p, c.c_int64, *[c.c_void_p] * 5, c.c_int64, c.c_void_p, c.c_int64, c.c_void_p]
+lib.pm_vw_names.argtypes = [c.c_void_p, c.c_int64, *[c.c_void_p] * 5, c.c_int64, c.c_void_p, c.c_int64, c.c_void_p]
 
 
-def vw_names(text: bytes, rows: TextRows, positions: NDArray[np.int64]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+def vw_names(
+    text: NDArray[np.uint8], rows: TextRows, positions: NDArray[np.int64]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Names of features, packed, and where each ends."""
     assert rows.starts is not None and rows.fields is not None and rows.namespaces is not None
     if len(positions) and not (0 <= positions.min() and positions.max() < len(rows.starts)):
         raise ValueError("positions must be those of features of the text")
-    whole_lines = text.rfind(b"\n") + 1
     packed = np.empty(32 * len(positions), np.uint8)
     ends = np.empty(len(positions), np.int64)
     while True:
         size = lib.pm_vw_names(
-            text,
-            whole_lines,
+            pointer(text, np.uint8),
+            len(text),
             pointer(rows.starts, np.uint32),
             pointer(rows.fields, np.uint16),
             pointer(rows.grams, np.uint16),

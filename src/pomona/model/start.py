@@ -39,6 +39,11 @@ def plain_options(read: ReadOptions, encode: EncodeOptions, learn: Any) -> dict[
 
 def peek(source: Source, rows: int) -> tuple[NDArray[Any], Iterator[Chunk]]:
     """The labels of exactly the first ``rows`` examples, and all chunks from the beginning."""
+    first_labels = getattr(source, "first_labels", None)
+    found = None if first_labels is None else first_labels(rows)
+    # One class alone, and a mistake in the data is likely: whatever is wrong there is reported first.
+    if found is not None and len(found) and found.min() < found.max():
+        return found, source.chunks()
     chunks = source.chunks()
     seen: list[Chunk] = []
     n = 0

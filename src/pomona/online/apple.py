@@ -154,7 +154,8 @@ class AppleLearner(OnlineLearner):
         """The links of the new parents, the best first."""
         assert self.rule is not None
         links, statistics = self._candidates()
-        scores = np.asarray(self.rule.parents(statistics), np.float64)
+        # In single precision, so that what is equal but for the last bits of sums ties.
+        scores = np.asarray(self.rule.parents(statistics), np.float32)
         if scores.shape != (len(links),):
             raise OptionError(f"the heuristic must give one score a monomial: {len(links)}; got shape {scores.shape}")
         best = self._best(links, scores, size - 1 if self.apple.fallback else size)
@@ -195,7 +196,7 @@ class AppleLearner(OnlineLearner):
             np.concatenate(weights), np.concatenate(scales), degree, total[:, 2], total[:, 0], total[:, 1], total[:, 3:]
         )
 
-    def _best(self, links: NDArray[np.int64], scores: NDArray[np.float64], size: int) -> list[int]:
+    def _best(self, links: NDArray[np.int64], scores: NDArray[np.float32], size: int) -> list[int]:
         """The highest scores above zero; of equal ones those of lower degree, then of smaller rows."""
         good = np.flatnonzero(scores > 0)
         if size <= 0:
@@ -208,7 +209,7 @@ class AppleLearner(OnlineLearner):
         return [i for *_, i in ranked[:size]]
 
     def _simplest(
-        self, links: NDArray[np.int64], degree: NDArray[np.int64], scores: NDArray[np.float64], taken: list[int]
+        self, links: NDArray[np.int64], degree: NDArray[np.int64], scores: NDArray[np.float32], taken: list[int]
     ) -> int:
         """The fall-back rule of section 2.4: a monomial of the smallest degree that is left."""
         left = _without(np.arange(len(links)), taken)
@@ -224,7 +225,7 @@ class AppleLearner(OnlineLearner):
         slots = np.flatnonzero((tables.moments[1][:, 2] > 0) & (tables.joined == 0))
         links = np.stack(tables.products_at(slots), 1)
         degree = self.parents.degrees[links[:, 0]] + 1 if len(slots) else np.zeros(0, np.int64)
-        scores = self.rule.trial(self._statistics(np.zeros(0, np.int64), slots, degree))
+        scores = np.asarray(self.rule.trial(self._statistics(np.zeros(0, np.int64), slots, degree)), np.float32)
         tables.joined[slots[self._best(links, scores, size)]] = 1
 
     # ---- the kernel's view ----
@@ -305,7 +306,7 @@ class AppleLearner(OnlineLearner):
             **state.header,
             "apple": self.apple.header(),
             "parents": self.parents.header(),
-            "schedule": self.schedule,
+            "schedule": None if self.schedule is None else list(self.schedule),
             "nonzeros": int(self._model.nonzeros),
             "block": tables.block,
         }

@@ -10,14 +10,18 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pomona import _native
+from pomona._buffers import BufferPool
 from pomona.chunk import Chunk
 from pomona.errors import DataFormatError, OptionError
 from pomona.options import ReadOptions
 from pomona.source.files import InputFile, Stream, empty_file, guess_lines
 
 #: Bytes of text parsed at once: large enough to hide the cost of a call, small enough for the caches.
-BLOCK_BYTES = 1 << 22
+BLOCK_BYTES = 1 << 21
 #: The longest line that is read.
 MAX_LINE = 1 << 30
 #: Blocks a thread may be ahead of the reader of the chunks.
@@ -30,28 +34,28 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Whole lines of one file: ``text[:size]``, of which the last byte is a newline."""
+    """Whole lines of one file; the last byte is a newline."""
 
-    text: bytes
-    size: int
+    text: NDArray[np.uint8]
     file: str
     #: Whether the file begins here.
     first: bool
     #: Bytes taken so far from all files, before decompression.
     consumed: int
+    compressed: bool
 
 
-def read_blocks(files: Sequence[InputFile], size: int) -> Iterator[Block]:
+def read_blocks(files: Sequence[InputFile], size: int) -> Generator[Block, None, None]:
     """Cut files into blocks of about ``size`` bytes. A line that is longer makes its block grow."""
     behind = 0
     for file in files:
         stream = file.open()
         try:
             first = True
-            for text, end in _whole_lines(stream, size, file.name):
-                if first and text.startswith(_BOM):
-                    text, end = (text[len(_BOM) :], end - len(_BOM)) if end > len(_BOM) else (b"\n", 1)
-                yield Block(text, end, file.name, first, behind + stream.consumed)
+            for text in _whole_lines(stream, size, file.name):
+                if first and text[: len(_BOM)].tobytes() == _BOM:
+                    text = text[len(_BOM) :] if len(text) > len(_BOM) else np.frombuffer(b"\n", np.uint8)
+                yield Block(text, file.name, first, behind + stream.consumed, stream.compression is not None)
                 first = False
             if first:
                 raise empty_file(file.name)
@@ -60,28 +64,40 @@ def read_blocks(files: Sequence[InputFile], size: int) -> Iterator[Block]:
             stream.close()
 
 
-def _whole_lines(stream: Stream, size: int, name: str) -> Iterator[tuple[bytes, int]]:
-    """Text, and how much of it is whole lines. No copy is made where a file can be read again from a line's start."""
-    pieces: list[bytes] = []  # a line whose end has not been read yet
-    held = 0
-    while data := stream.read(size):
-        cut = data.rfind(b"\n") + 1
-        if not cut:
-            pieces.append(data)
-            held += len(data)
-            if held > MAX_LINE:
-                raise DataFormatError(f"a line may have at most {MAX_LINE} bytes: is this a text file?", file=name)
-            continue
-        if cut < len(data) and stream.step_back(len(data) - cut):
-            rest = b""
+_buffers = BufferPool()
+
+
+def _whole_lines(stream: Stream, size: int, name: str) -> Iterator[NDArray[np.uint8]]:
+    """Texts that end with a line; what follows the last newline of one is copied to the start of the next."""
+    rest = np.empty(0, np.uint8)
+    while True:
+        room = _buffers.arrays({"text": (len(rest) + size, np.uint8)})["text"]
+        room[: len(rest)] = rest
+        filled = len(rest) + stream.readinto(room[len(rest) :].data)
+        if filled == len(rest):
+            break
+        stop = _after_last_newline(room, len(rest), filled)
+        if stop:
+            yield room[:stop]
+            rest = room[stop:filled].copy()
+        elif filled > MAX_LINE:
+            raise DataFormatError(f"a line may have at most {MAX_LINE} bytes: is this a text file?", file=name)
         else:
-            rest = data[cut:]
-        text = b"".join([*pieces, data]) if pieces else data
-        yield text, held + cut
-        pieces, held = ([rest], len(rest)) if rest else ([], 0)
-    if pieces:
-        text = b"".join([*pieces, b"\n"])
-        yield text, len(text)
+            rest, size = room[:filled], max(size, filled)
+    if len(rest):
+        yield np.append(rest, np.uint8(ord("\n")))
+
+
+def _after_last_newline(text: NDArray[np.uint8], first: int, stop: int) -> int:
+    """Where the last line of ``text[first:stop]`` ends; 0 when none does."""
+    step = 1 << 12
+    while stop > first:
+        start = max(first, stop - step)
+        found = text[start:stop].tobytes().rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        stop, step = start, 4 * step
+    return 0
 
 
 class OrderedMap(Generic[T, R]):
@@ -177,12 +193,14 @@ class BlockParser(Protocol):
     fields: list[str]
     #: Bytes a block should have.
     block_bytes: int
+    #: Whether a label is a number.
+    plain_labels: bool
 
-    def parse(self, text: bytes, size: int) -> _native.TextRows | _native.TextError:
-        """The rows of ``text[:size]``. Called on any thread, for blocks in any order."""
+    def parse(self, text: NDArray[np.uint8]) -> _native.TextRows | _native.TextError:
+        """The rows of whole lines. Called on any thread, for blocks in any order."""
         ...
 
-    def chunk(self, text: bytes, rows: _native.TextRows, file: str, first_line: int) -> Chunk:
+    def chunk(self, text: NDArray[np.uint8], rows: _native.TextRows, file: str, first_line: int) -> Chunk:
         """Called for one block after the other."""
         ...
 
@@ -199,6 +217,7 @@ class TextSource:
         self.name = files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"
         self._parser = parser
         self._threads = options.threads or available_cores()
+        self._skips = options.on_error == "skip"
         self._consumed = 0
         sizes = [file.size for file in files]
         self._size = None if None in sizes else sum(size for size in sizes if size is not None)
@@ -224,6 +243,26 @@ class TextSource:
 
     def fraction_read(self) -> float | None:
         return None if not self._size else min(1.0, self._consumed / self._size)
+
+    def first_labels(self, rows: int) -> NDArray[np.float64] | None:
+        """Labels of the first examples, found without reading features; None where that cannot be done.
+
+        Only files that can be read from the start again, without decompression, are looked at, and only lines
+        that begin with a plain number.
+        """
+        if self._skips or not self.rewinds or not self._parser.plain_labels:
+            return None
+        found, n = [], 0
+        with contextlib.closing(read_blocks(self._files, self._parser.block_bytes)) as blocks:
+            for block in blocks:
+                labels = None if block.compressed else _native.text_labels(block.text, rows - n)
+                if labels is None:
+                    return None
+                found.append(labels)
+                n += len(labels)
+                if n >= rows:
+                    break
+        return np.concatenate(found)
 
     def chunks(self) -> Iterator[Chunk]:
         """One pass over the files.
@@ -253,7 +292,7 @@ class TextSource:
                 line += rows.n_lines
 
     def _parse(self, block: Block) -> tuple[Block, _native.TextRows | _native.TextError]:
-        return block, self._parser.parse(block.text, block.size)
+        return block, self._parser.parse(block.text)
 
 
 def _error(error: _native.TextError, file: str, first_line: int) -> DataFormatError:

@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from pomona.errors import DataFormatError, OptionError
 
+T = TypeVar("T")
 STDIN = "-"
 #: Bytes asked of a file at once.
 READ_BYTES = 1 << 18
@@ -52,13 +53,14 @@ class _Counted:
         self.count += len(data)
         return data
 
-    def step_back(self, size: int) -> bool:
-        """Read the last ``size`` bytes once more next time, where the file can do that without a copy."""
-        if self._head or not self._raw.seekable():
-            return False
-        self._raw.seek(-size, os.SEEK_CUR)
-        self.count -= size
-        return True
+    def readinto(self, room: memoryview) -> int:
+        if self._head:
+            data = self.read(len(room))
+            room[: len(data)] = data
+            return len(data)
+        size = cast(Any, self._raw).readinto(room)
+        self.count += size
+        return int(size)
 
     def readable(self) -> bool:
         return True
@@ -155,14 +157,18 @@ class Stream:
             return data
         return self._read(size)
 
-    def step_back(self, size: int) -> bool:
-        """Read the last ``size`` bytes once more next time; False where that cannot be done."""
-        return self._body is self._raw and not self._peeked and self._raw.step_back(size)
+    def readinto(self, room: memoryview) -> int:
+        """Fill the room as far as bytes are there; says how many, none at the end."""
+        if self._peeked:
+            data, self._peeked = self._peeked[: len(room)], self._peeked[len(room) :]
+            room[: len(data)] = data
+            return len(data)
+        return self._guarded(lambda: int(self._body.readinto(room)))
 
     def _read(self, size: int) -> bytes:
-        return self._guarded(lambda: self._body.read(size))
+        return self._guarded(lambda: cast(bytes, self._body.read(size)))
 
-    def _guarded(self, read: Callable[[], bytes]) -> bytes:
+    def _guarded(self, read: Callable[[], T]) -> T:
         try:
             return read()
         except EOFError:

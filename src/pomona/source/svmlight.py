@@ -37,7 +37,8 @@ def open_svmlight(paths: Sequence[str], options: ReadOptions) -> TextSource:
 
 def _has_label_lists(head: bytes) -> bool:
     lines = head[: head.rfind(b"\n") + 1]
-    rows = _native.parse_text(lines, len(lines), "svmlight", skip_bad=True) if lines else None
+    text = np.frombuffer(lines, np.uint8)
+    rows = _native.parse_text(text, "svmlight", skip_bad=True) if lines else None
     return isinstance(rows, _native.TextRows) and rows.has_label_lists
 
 
@@ -46,17 +47,18 @@ class SvmlightParser:
 
     def __init__(self, options: ReadOptions, multilabel: bool = False) -> None:
         self.fields = [""]
+        self.plain_labels = not multilabel
         self.block_bytes = BLOCK_BYTES
         self._skip_bad = options.on_error == "skip"
         self._multilabel = multilabel
 
-    def parse(self, text: bytes, size: int) -> _native.TextRows | _native.TextError:
-        return _native.parse_text(text, size, "svmlight", skip_bad=self._skip_bad)
+    def parse(self, text: NDArray[np.uint8]) -> _native.TextRows | _native.TextError:
+        return _native.parse_text(text, "svmlight", skip_bad=self._skip_bad)
 
-    def chunk(self, text: bytes, rows: _native.TextRows, file: str, first_line: int) -> Chunk:
+    def chunk(self, text: NDArray[np.uint8], rows: _native.TextRows, file: str, first_line: int) -> Chunk:
         labels: NDArray[Any] = rows.labels
         if rows.has_label_lists or self._multilabel:
-            lists = [text[start : start + size] for start, size in rows.spans.tolist()]
+            lists = [text[start : start + size].tobytes() for start, size in rows.spans.tolist()]
             if not self._multilabel:
                 row = next(i for i, label in enumerate(lists) if b"," in label)
                 raise DataFormatError(

@@ -53,15 +53,15 @@ class VwParser:
                 " word: ask for fewer"
             )
         self.fields: list[str] = []
+        self.plain_labels = True
         self.block_bytes = max(BLOCK_BYTES // growth, _MIN_BLOCK_BYTES)
         self._options = options
         self._gram_namespaces = [name.encode() for name in options.ngram_namespaces]
         self._numbers: dict[bytes, int] = {}
 
-    def parse(self, text: bytes, size: int) -> _native.TextRows | _native.TextError:
+    def parse(self, text: NDArray[np.uint8]) -> _native.TextRows | _native.TextError:
         return _native.parse_text(
             text,
-            size,
             "vw",
             skip_bad=self._options.on_error == "skip",
             ngrams=self._options.ngrams,
@@ -69,7 +69,7 @@ class VwParser:
             gram_namespaces=self._gram_namespaces,
         )
 
-    def chunk(self, text: bytes, rows: _native.TextRows, file: str, first_line: int) -> Chunk:
+    def chunk(self, text: NDArray[np.uint8], rows: _native.TextRows, file: str, first_line: int) -> Chunk:
         assert rows.fields is not None and rows.namespaces is not None
         numbers = self._number(text, rows.namespaces, file)
         fields = None
@@ -90,10 +90,10 @@ class VwParser:
             file=file,
         )
 
-    def _number(self, text: bytes, spans: NDArray[np.uint32], file: str) -> NDArray[np.uint16]:
+    def _number(self, text: NDArray[np.uint8], spans: NDArray[np.uint32], file: str) -> NDArray[np.uint16]:
         numbers = np.empty(len(spans), np.uint16)
         for i, (start, size) in enumerate(spans.tolist()):
-            name = text[start : start + size]
+            name = text[start : start + size].tobytes()
             number = self._numbers.setdefault(name, len(self._numbers))
             if number == len(self.fields):
                 if number == _native.MAX_NAMESPACES:
@@ -108,11 +108,11 @@ def decode(name: bytes) -> str:
     return name.decode("utf-8", "backslashreplace")
 
 
-def _tags(text: bytes, spans: NDArray[np.uint32]) -> list[str]:
-    return [decode(text[start : start + size]) for start, size in spans.tolist()]
+def _tags(text: NDArray[np.uint8], spans: NDArray[np.uint32]) -> list[str]:
+    return [decode(text[start : start + size].tobytes()) for start, size in spans.tolist()]
 
 
-def _name_lookup(text: bytes, rows: _native.TextRows) -> NameLookup:
+def _name_lookup(text: NDArray[np.uint8], rows: _native.TextRows) -> NameLookup:
     def names(positions: NDArray[np.int64]) -> PackedNames:
         return PackedNames(*_native.vw_names(text, rows, np.ascontiguousarray(positions)))
 
