@@ -20,6 +20,7 @@ COMMANDS = {
     "apple": "the experiment of the paper on adaptive polynomial expansions: its tables and figures",
     "apple-speed": "training time and generated features a second of apple against the peer's",
     "apple-converged": "apple after many passes against converged solvers, and on text",
+    "higher-order": "higher-order logistic regression: the paper's tables and figures, errors and speed with bars",
     "fetch": "download a data set from OpenML by name",
 }
 
