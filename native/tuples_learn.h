@@ -14,16 +14,17 @@
 namespace pm {
 namespace PM_ISA {
 
-// 1 / sqrt(x), relative error below 7e-4 (Kadlec's constants): the same bits on every processor, and a fourth of the time
-// of a root and a division. The error only changes the length of a step.
+// a L / sqrt(x), where a holds kRoot already; relative error of the root below 7e-4 (Kadlec's constants). The same bits
+// on every processor, and a fourth of the time of a root and a division; the error only changes the length of a step.
+constexpr float kRoot = 0.703952253f;
 template <class V, class I>
-inline __attribute__((always_inline)) V inverse_root(V x) {
+inline __attribute__((always_inline)) V over_root(V a, V L, V x) {
   I bits;
   std::memcpy(&bits, &x, sizeof x);
   bits = 0x5f1ffff9 - (bits >> 1);
   V y;
   std::memcpy(&y, &bits, sizeof y);
-  return y * (0.703952253f * (2.38924456f - x * y * y));
+  return (a * y) * ((2.38924456f - x * y * y) * L);
 }
 
 struct Eight {
@@ -99,9 +100,9 @@ class Classes {
     const Wide random = rounding<Width>(m.examples);
     for (int64_t b = 0; b < blocks; ++b) {
       const V g = load_as<V>(r + b * kSize);
-      update<Decayed>(m, m.bias, b, g, g * g, m.eta * g, random);
+      update<Decayed>(m, m.bias, b, g, g * g, kRoot * m.eta * g, random);
       for (int64_t i = 0; i < n_; ++i)
-        update<Decayed>(m, m.slots + int64_t{rows[i]} * 2 * blocks * kSize, b, g, g * g, m.eta * g, random);
+        update<Decayed>(m, m.slots + int64_t{rows[i]} * 2 * blocks * kSize, b, g, g * g, kRoot * m.eta * g, random);
     }
   }
 
@@ -116,11 +117,11 @@ class Classes {
     if (Decayed) {
       g -= m.l2 * w;
       squares = g * g;
-      steps = m.eta * g;
+      steps = kRoot * m.eta * g;
     }
     const V G = widened(halves) + squares;
     const V L = widened(halves + padded);
-    w += steps * inverse_root<V, I>(G) * L;
+    w += over_root<V, I>(steps, L, G);
     store_as<V>(at, w);
     Wide bits;
     std::memcpy(&bits, &G, sizeof bits);
@@ -162,7 +163,7 @@ class Logit {
     Four g = Four{} + r;
     if (Decayed) g -= m.l2 * w;
     G += g * g;
-    return w + m.eta * g * inverse_root<Four, FourMask>(G) * L;
+    return w + over_root<Four, FourMask>(kRoot * m.eta * g, L, G);
   }
 
   template <bool Decayed>
