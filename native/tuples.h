@@ -62,11 +62,13 @@ inline void cells_of(const pm_tuples& t, const uint32_t* code, uint32_t* cells) 
   }
 }
 
+// Without a branch: the cell's bit is moved to the top, so that counting what is left gives its rank, itself included, and
+// its sign tells whether it is set.
 inline __attribute__((always_inline)) uint32_t ranked_row(const pm_tuples& t, uint64_t cell) {
   const pm_rank_word word = t.words[cell >> 6];
-  const uint64_t bit = uint64_t{1} << (cell & 63);
-  const uint64_t row = word.rank + static_cast<uint64_t>(__builtin_popcountll(word.bits & (bit - 1))) + 1;
-  return word.bits & bit ? static_cast<uint32_t>(row) : 0;
+  const uint64_t below = word.bits << (~cell & 63);
+  const uint64_t row = word.rank + static_cast<uint64_t>(__builtin_popcountll(below));
+  return static_cast<uint32_t>(row) & static_cast<uint32_t>(static_cast<int64_t>(below) >> 63);
 }
 
 inline void rows_of(const pm_tuples& t, const uint32_t* cells, uint32_t* rows) {
