@@ -3,8 +3,8 @@
 // With r = 1_y - P(y|x), each active parameter makes the step  G += g^2, w += eta L g / sqrt(G),  where g = r - l2 w and L
 // is the generative preconditioner |log P(F|y)|, or 1. G begins at G0.
 //
-// For up to eight classes a slot is one cache line: w as float, G and L as its upper half. G is rounded up with the
-// probability of what is cut off, so that it grows right on average; w keeps all its bits.
+// For up to eight classes a slot is one cache line: w as float, then in 32 bits the upper halves of G and of L, as floats.
+// G is rounded up with the probability of what is cut off, so that it grows right on average; w keeps all its bits.
 #pragma once
 #include <cmath>
 
@@ -31,14 +31,12 @@ struct Eight {
   typedef Vec<float> V;
   typedef Lanes<float>::mask I;
   typedef uint32_t Wide __attribute__((vector_size(32)));
-  typedef uint16_t Half __attribute__((vector_size(16)));
   static constexpr int64_t kSize = 8;
 };
 struct Quads {
   typedef Four V;
   typedef FourMask I;
   typedef uint32_t Wide __attribute__((vector_size(16)));
-  typedef uint16_t Half __attribute__((vector_size(8)));
   static constexpr int64_t kSize = 4;
 };
 
@@ -73,7 +71,6 @@ class Classes {
   using V = typename Width::V;
   using I = typename Width::I;
   using Wide = typename Width::Wide;
-  using Half = typename Width::Half;
   static constexpr int64_t kSize = Width::kSize;
 
   Classes(const pm_tuple_model& model, int64_t n_tuples)
@@ -112,24 +109,22 @@ class Classes {
                                                     V steps, Wide random) const {
     const int64_t padded = (Blocks ? Blocks : blocks_) * kSize;
     float* const at = slot + b * kSize;
-    uint16_t* const halves = reinterpret_cast<uint16_t*>(slot + padded) + b * kSize;
     V w = load_as<V>(at);
     if (Decayed) {
       g -= m.l2 * w;
       squares = g * g;
       steps = kRoot * m.eta * g;
     }
-    const V G = widened(halves) + squares;
-    const V L = widened(halves + padded);
-    w += over_root<V, I>(steps, L, G);
+    const Wide both = load_as<Wide>(at + padded);
+    const V G = as_floats(both & 0xffff0000u) + squares;
+    w += over_root<V, I>(steps, as_floats(both << 16), G);
     store_as<V>(at, w);
     Wide bits;
     std::memcpy(&bits, &G, sizeof bits);
-    store_as<Half>(halves, __builtin_convertvector((bits + random) >> 16, Half));
+    store_as<Wide>(at + padded, ((bits + random) & 0xffff0000u) | (both & 0xffffu));
   }
 
-  static inline __attribute__((always_inline)) V widened(const uint16_t* p) {
-    const Wide bits = __builtin_convertvector(load_as<Half>(p), Wide) << 16;
+  static inline __attribute__((always_inline)) V as_floats(const Wide& bits) {
     V v;
     std::memcpy(&v, &bits, sizeof v);
     return v;
