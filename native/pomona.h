@@ -322,8 +322,8 @@ typedef struct {
   uint64_t n_rows;
 } pm_tuples;
 
-// Parameters of one feature: for all outputs side by side (`padded` of them, a multiple of four) w as float, then G and
-// L as the upper halves of floats; with one output {w, G, L, unused}, all float. L of row 0 is 0.
+// Parameters of one feature: for all outputs side by side (`padded` of them, a multiple of four) w as float, then the
+// upper halves of G and of L in 32 bits; with one output {w, G, L, unused}, all float. L of row 0 is 0.
 typedef struct {
   float* slots;             // n_rows + 1 rows
   float* bias;              // one more row: the intercept
