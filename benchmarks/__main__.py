@@ -1,6 +1,6 @@
 """``python -m benchmarks COMMAND``: see ``--help``.
 
-A command is a module of this package with a docstring (its help), ``add_arguments(parser)`` and
+A command is a module of this package (with _ for -) that has a docstring (its help), ``add_arguments(parser)`` and
 ``run(args)``, which returns the exit code. To add one, write the module and name it in :data:`COMMANDS`.
 """
 
@@ -17,6 +17,10 @@ COMMANDS = {
     "accuracy": "test error on every data set against the peer, same splits and same tuning",
     "encodings": "which encoding of numeric columns is the best default",
     "scaling": "time and memory on a file ten times as long",
+    "apple": "the experiment of the paper on adaptive polynomial expansions: its tables and figures",
+    "apple-speed": "training time and generated features a second of apple against the peer's",
+    "apple-converged": "apple after many passes against converged solvers, and on text",
+    "fetch": "download a data set from OpenML by name",
 }
 
 EXAMPLES = """examples:
@@ -39,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        module = import_module(f"benchmarks.{name}")
+        module = import_module(f"benchmarks.{name.replace('-', '_')}")
         one = commands.add_parser(name, help=summary, description=module.__doc__, formatter_class=raw)
         options.add_common(one)
         module.add_arguments(one)

@@ -1,6 +1,7 @@
 """The real data sets of ``--data DIR``, as a learner wants them: leaks dropped, rows shuffled.
 
-A set is one line in :data:`SPECS`. ``load(directory, name)`` reads it; ``split(dataset, seed)`` shuffles by
+A set is one line in :data:`SPECS`, or any NAME.parquet with a column ``label`` (``python -m benchmarks fetch`` makes
+such files). ``load(directory, name)`` reads it; ``split(dataset, seed)`` shuffles by
 the seed and gives a training and a test part: 80/20, or the official parts where the set has them.
 """
 
@@ -141,15 +142,24 @@ class Parts:
 
 def load(directory: Path, name: str) -> Dataset:
     """Read a whole set, in the order of its file."""
-    if name not in SPECS:
-        raise ValueError(f"a data set is one of {', '.join(SPECS)}; got {name!r}")
-    spec = SPECS[name]
+    spec = SPECS.get(name) or _found(directory, name)
     paths = [directory / f"{file}.{spec.suffix}" for file in spec.files]
     for path in paths:
         if not path.exists():
             raise FileNotFoundError(f"the data set {name} needs {path}: give its folder with --data")
     read = {"parquet": _read_table, "svm.gz": _read_svmlight, "npz": _read_images}[spec.suffix]
     return read(name, spec, paths)
+
+
+def _found(directory: Path, name: str) -> Spec:
+    """How to read a set that is just a file: text in ``label`` means classes, numbers a quantity."""
+    path = directory / f"{name}.parquet"
+    if not path.exists():
+        raise FileNotFoundError(f"a data set is one of {', '.join(SPECS)}, or a file such as {path}; got {name!r}")
+    y = pd.read_parquet(path, columns=["label"])["label"]
+    if _is_numeric(y) and y.nunique() > 2:
+        return _table("regression", name)
+    return _table("binary" if y.nunique() <= 2 else "multiclass", name)
 
 
 def split(dataset: Dataset, seed: int) -> Parts:

@@ -24,16 +24,22 @@ class OneHot:
     width: NDArray[np.float64] = field(default_factory=lambda: np.ones(0))
     categories: dict[str, dict[str, int]] = field(default_factory=dict)
     words: Any = None
+    scaled: bool = True
 
     @classmethod
-    def fit(cls, dataset: Dataset) -> OneHot:
+    def fit(cls, dataset: Dataset, scaled: bool = True) -> OneHot:
+        """``scaled=False`` leaves numbers as they are."""
         self = cls()
         if dataset.is_sparse:
+            if not scaled:
+                self.width = np.ones(dataset.X.shape[1])
+                return self
             top = np.asarray(abs(dataset.X).max(axis=0).todense()).ravel()
             self.width = np.where(top > 0, top, 1.0)
             return self
         numbers = _numbers(dataset)
-        if numbers.shape[1]:
+        self.scaled = scaled
+        if scaled and numbers.shape[1]:
             self.low = np.nan_to_num(_quiet(np.nanmin, numbers))
             width = np.nan_to_num(_quiet(np.nanmax, numbers)) - self.low
             self.width = np.where(width > 0, width, 1.0)
@@ -55,8 +61,9 @@ class OneHot:
         numbers = _numbers(dataset)
         if numbers.shape[1]:
             missing = np.isnan(numbers)
-            scaled = np.clip((numbers - self.low) / self.width, -1.0, 2.0)
-            parts.append(sparse.csr_matrix(np.where(missing, 0.0, scaled).astype(np.float32)))
+            if self.scaled:
+                numbers = np.clip((numbers - self.low) / self.width, -1.0, 2.0)
+            parts.append(sparse.csr_matrix(np.where(missing, 0.0, numbers).astype(np.float32)))
             if missing.any():
                 parts.append(sparse.csr_matrix(missing.astype(np.float32)))
             else:

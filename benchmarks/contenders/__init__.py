@@ -65,6 +65,8 @@ class Outcome:
     #: Mean progressive loss, where the contender knows it.
     loss: float | None = None
     examples: int | None = None
+    #: Features generated in all, products and the constant counted, where the contender knows it.
+    features: int | None = None
     #: Most memory the process held, and what it held before the work began, in MB.
     peak_mb: float = 0.0
     start_mb: float = 0.0

@@ -29,13 +29,14 @@ def _options(job: Job) -> dict[str, Any]:
         ),
         "encode": EncodeOptions(**encode),
         "learn": LearnOptions(
-            loss=None if "classes" in job.extra or job.extra.get("vw") else job.loss,
+            loss=None if "classes" in job.extra or "--oaa" in job.extra.get("vw", "") else job.loss,
             interactions=job.interactions,
             learning_rate=job.learning_rate,
             bits=job.bits,
             passes=job.passes,
             # In the order of the data, as the peer learns, unless a case says otherwise.
             shuffle=job.extra.get("shuffle", False),
+            **job.extra.get("learn", {}),
         ),
     }
 
@@ -86,7 +87,11 @@ def _train(job: Job) -> Outcome:
     clock = Clock()
     with clock.running():
         model = train(data, **_options(job))
-    return clock.outcome(loss=model.summary["loss"], examples=model.summary["examples"])
+    return _outcome(clock, model)
+
+
+def _outcome(clock: Clock, model: Any) -> Outcome:
+    return clock.outcome(**{name: model.summary[name] for name in ("loss", "examples", "features")})
 
 
 def _parse(job: Job) -> Outcome:
@@ -134,4 +139,4 @@ def _learn_alone(job: Job) -> Outcome:
     clock = Clock()
     with clock.running():
         model = train(source, learn=options["learn"])
-    return clock.outcome(loss=model.summary["loss"], examples=model.summary["examples"])
+    return _outcome(clock, model)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from benchmarks.contenders import Clock, Job, Outcome
 
@@ -56,12 +58,20 @@ def run(job: Job) -> Outcome:
         if not cache.exists():
             raise FileNotFoundError(f"the cache {cache} is missing: prepare the job first")
         line += f" --cache_file {cache}"
+    if job.extra.get("count"):  # it counts features only where it may say so
+        line = line.replace(" --quiet", "")
     clock = Clock()
     with clock.running():
-        workspace = Workspace(line)
+        workspace = Workspace(line, enable_logging=bool(job.extra.get("count")))
         examples = workspace.get_weighted_examples()
         loss = workspace.get_sum_loss() / max(examples, 1)
         workspace.finish()
     if examples == 0 and Path(job.data).stat().st_size > 0:
         raise RuntimeError("vw processed no example: its cache or its data was not read")
-    return clock.outcome(loss=loss, examples=int(examples))
+    return clock.outcome(loss=loss, examples=int(examples), features=_features(workspace, job))
+
+
+def _features(workspace: Any, job: Job) -> int | None:
+    if not job.extra.get("count"):
+        return None
+    return int(re.findall(r"total feature number = (\d+)", "\n".join(workspace.get_log()))[-1])

@@ -33,7 +33,7 @@ class Fitter:
                 train, test = (ArraySource(part.X, part.y) for part in (parts.train, parts.test))
                 self._sources = {interactions: (train, test)}
             else:
-                self._sources = {interactions: _encoded(parts, self._encode, interactions)}
+                self._sources = {interactions: encoded(parts, self._encode, interactions)}
         return self._sources[interactions]
 
     def fit(self, method: Method, predict: bool) -> Fit:
@@ -51,15 +51,16 @@ class Fitter:
         clock = Clock()
         with clock.running():
             model = train(training, learn=learn)
-        answers = _answers(model, test, task) if predict else None
+        answers = answers_of(model, test, task) if predict else None
         # The peer's figure for several classes is the share of wrong answers: rates are chosen by the same for both.
         figure = model.summary["error" if task == "multiclass" else "loss"]
         return Fit(float(figure), answers, clock.seconds)
 
 
-def _encoded(parts: Parts, encode: dict[str, Any], interactions: str) -> tuple[InMemory, InMemory]:
+def encoded(parts: Parts, encode: dict[str, Any], interactions: str) -> tuple[InMemory, InMemory]:
+    """Both parts as chunks in memory, encoded by what the training part shows."""
     from pomona.encode import EncodedSource, TableEncoder
-    from pomona.model.train import with_bins
+    from pomona.model.train import suited
     from pomona.options import EncodeOptions, LearnOptions, ReadOptions
     from pomona.source import open_source
 
@@ -67,13 +68,14 @@ def _encoded(parts: Parts, encode: dict[str, Any], interactions: str) -> tuple[I
         return open_source(part.X.assign(**{TARGET: part.y}))
 
     read = ReadOptions(target=TARGET, categorical=parts.train.categorical, text=parts.train.text)
-    options = with_bins(EncodeOptions(**encode), LearnOptions(interactions=interactions))
+    options = suited(EncodeOptions(**encode), LearnOptions(interactions=interactions))
     encoder = TableEncoder.fit(table(parts.train), read, options)
     train, test = (EncodedSource(table(part), encoder) for part in (parts.train, parts.test))
     return InMemory(train), InMemory(test)
 
 
-def _answers(model: Any, test: Any, task: str) -> NDArray[Any]:
+def answers_of(model: Any, test: Any, task: str) -> NDArray[Any]:
+    """Class labels, or values."""
     raw: NDArray[np.float64] = np.concatenate(list(model.predict(test)))
     if task == "regression":
         return raw

@@ -90,6 +90,8 @@ class LearnOptions:
     #: Bytes the weight tables may take.
     memory: int = 1 << 30
     passes: int = 1
+    #: Whether the learning rate falls from pass to pass, in equal steps towards zero.
+    decay: bool = False
     #: None: yes, unless VW or svmlight text is read in one pass (streams come in the order of time).
     shuffle: bool | None = None
     #: Examples that are shuffled among themselves.

@@ -3,8 +3,9 @@
 The rules, where the paper leaves them open:
 
 **Monomials.** A monomial is the sorted tuple of the ids of its base features, with repetition: ``(3, 3, 7)`` is
-x3^2 x7. Whatever the path to it, it is one feature. Values of zero are dropped before anything else. The intercept
-``()`` is a feature of every example, and nothing more: it is not counted in s, is no parent and no factor.
+x3^2 x7. Whatever the path to it, it is one feature. Without ``squares`` no factor is repeated. Values of zero are
+dropped before anything else. The intercept ``()`` is a feature of every example, and nothing more: it is not counted
+in s, is no parent and no factor.
 
 **Feature set.** S_k is never written down. It holds every base feature and every x_i m with m a parent. An example has
 those of its monomials whose factors it all has. A monomial has *appeared* when an example that was learnt had it.
@@ -21,8 +22,11 @@ where candidates run out.
 **Which.** The candidates of a round are the monomials that have appeared, are in S_k, are no parents, have a degree
 below ``degree`` (the cap on the degree of their products) and, where ``expand`` names fields, no factor of another
 field. They are ordered by score from high to low, then by degree from low to high, then by the tuple of ids (in a
-learner by the rows of its table: the column, or the order of first appearance in the data). Candidates with a score
-of zero, or none (NaN), are not chosen. Parents are kept in the order in which they were chosen.
+learner by the rows of its table: the column, or the order of first appearance in the data). Scores are rounded to
+single
+precision before they are compared: monomials that were seen in one and the same example have equal scores, and
+the last bits of sums must not decide between them. Candidates with a score of zero, or none (NaN), are not chosen.
+Parents are kept in the order in which they were chosen.
 
 **Scores.** With w_k the weight of output k for the feature as it is in the data, N its scale (largest magnitude seen; 1
 when the update is not normalised), h the weight of an example, r_k the derivative of the loss by the raw
@@ -77,9 +81,8 @@ class Statistics:
     #: Largest magnitude of the feature; 1 when the update is not normalised.
     scale: np.ndarray
     degree: np.ndarray
-    #: Examples that had the feature, since it first appeared.
+    #: Examples that had the feature, sum of h m^2 and sum of h r^2 m^2, all in this epoch.
     count: np.ndarray
-    #: Sum of h m^2, and of h r^2 m^2, in this epoch.
     moment: np.ndarray
     error_moment: np.ndarray
 
@@ -91,6 +94,7 @@ Heuristic = str | Callable[[Statistics], np.ndarray]
 class Sums:
     """Moments of a monomial in the current epoch."""
 
+    count: int = 0
     moment: float = 0.0
     error_moment: float = 0.0
     #: Sum of h r_k m, by output.
@@ -116,7 +120,6 @@ class AppleTwin(OnlineTwin):
     #: Products that have joined S, where they are tested before; None: all of them do.
     joined: set[Monomial] | None = None
     sums: dict[Monomial, Sums] = field(default_factory=dict)
-    counts: dict[Monomial, int] = field(default_factory=dict)
     #: Non-zero base features of all examples learnt.
     nonzeros: int = 0
 
@@ -135,6 +138,8 @@ class AppleTwin(OnlineTwin):
         for parent in self.parents:
             if all(f in present for f in parent):
                 for i in present:
+                    if i in parent and not self.parameters.squares:
+                        continue
                     factors = tuple(sorted((*parent, i)))
                     found[factors] = math.prod(present[f] for f in factors)
         return found
@@ -153,10 +158,10 @@ class AppleTwin(OnlineTwin):
         slopes, _ = self.slopes(predictions, y)
         for m, x in {**self.features(row), **self.products(row)}.items():
             sums = self.sums.setdefault(m, Sums(gradient=[0.0] * len(slopes)))
+            sums.count += 1
             sums.moment += h * x * x
             sums.error_moment += h * sum(r * r for r in slopes) * x * x
             sums.gradient = [total + h * r * x for total, r in zip(sums.gradient, slopes, strict=True)]
-            self.counts[m] = self.counts.get(m, 0) + 1
         self.nonzeros += len(self.expandable(row))
         if self.t in self.schedule:
             self.end_epoch()
@@ -185,7 +190,7 @@ class AppleTwin(OnlineTwin):
             weight=weight[:, 0] if self.parameters.n_outputs == 1 else weight,
             scale=np.array([slot.N if self.parameters.normalized else 1.0 for slot in slots]),
             degree=np.array([len(m) for m in monomials]),
-            count=np.array([self.counts[m] for m in monomials]),
+            count=np.array([s.count for s in sums]),
             moment=np.array([s.moment for s in sums]),
             error_moment=np.array([s.error_moment for s in sums]),
         )
@@ -226,7 +231,7 @@ class AppleTwin(OnlineTwin):
 
 def best(monomials: list[Monomial], scores: list[float], size: int) -> list[Monomial]:
     """The ``size`` monomials with the highest scores above zero."""
-    ranked = sorted((-s, len(m), m) for m, s in zip(monomials, scores, strict=True) if s > 0)
+    ranked = sorted((-np.float32(s), len(m), m) for m, s in zip(monomials, scores, strict=True) if s > 0)
     return [m for _, _, m in ranked[:size]]
 
 
@@ -235,4 +240,4 @@ def _ratio(a: float, b: float) -> float:
 
 
 def _finite(score: float) -> float:
-    return score if score > 0 else 0.0
+    return float(np.float32(score)) if score > 0 else 0.0

@@ -157,6 +157,7 @@ def _add_learning_options(result: Parser) -> None:
 def _add_pass_options(result: Parser) -> None:
     group = result.add_argument_group("passes")
     _option(group, "passes", whole(1), "N", "times to go through the data")
+    group.add_argument("--decay", action="store_true", help="the learning rate falls from pass to pass")
     _option(group, "holdout", number(least=0, below=1), "SHARE", "examples kept aside for early stopping")
     _option(group, "patience", whole(1), "N", "passes without gain on them before stopping")
     group.add_argument(
@@ -173,6 +174,7 @@ def _add_pass_options(result: Parser) -> None:
 def learn_options(args: argparse.Namespace) -> LearnOptions:
     """The learning options that were given."""
     given = {name: value for name, value in vars(args).items() if name in LearnOptions.__dataclass_fields__}
+    given["expand"] = tuple(args.expand)
     chosen = args.interactions or ["linear"]
     given["interactions"] = chosen[0] if len(chosen) == 1 and "*" not in chosen[0] else tuple(chosen)
     return LearnOptions(**given)

@@ -93,8 +93,13 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
         is consistent.
     expand : list of str, optional
         Columns whose features are multiplied; by default all are.
-    loss, update, learning_rate, l1, l2, squares, numeric, bins, categorical, text, ngrams, bits, memory, passes, \
-shuffle, holdout, patience, multiclass, class_weight, random_state, verbose
+    numeric : str, default="auto"
+        As in :class:`OnlineClassifier`; ``"auto"`` is ``"hat+standard"``, for what is multiplied may as well be smooth.
+    passes : int or "auto", default="auto"
+        ``"auto"`` makes two million examples of the data, but at most 20 passes, and the learning rate falls from pass
+        to pass.
+    loss, update, learning_rate, l1, l2, squares, bins, categorical, text, ngrams, bits, memory, shuffle, holdout, \
+patience, multiclass, class_weight, random_state, verbose
         As in :class:`OnlineClassifier`.
 
     Attributes
@@ -163,10 +168,10 @@ class AppleRegressor(AppleEstimator, OnlineRegressor):
 
     Parameters
     ----------
-    alpha, heuristic, epochs, grow, degree, fallback, expand
+    alpha, heuristic, epochs, grow, degree, fallback, expand, numeric, passes
         As in :class:`AppleClassifier`.
-    loss, quantile, update, learning_rate, l1, l2, squares, numeric, bins, categorical, text, ngrams, bits, memory, \
-passes, shuffle, holdout, patience, random_state, verbose
+    loss, quantile, update, learning_rate, l1, l2, squares, bins, categorical, text, ngrams, bits, memory, shuffle, \
+holdout, patience, random_state, verbose
         As in :class:`OnlineRegressor`.
 
     Attributes

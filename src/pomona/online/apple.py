@@ -94,6 +94,7 @@ class AppleLearner(OnlineLearner):
         self.parents = Parents(parameters.squares)
         #: Numbers of examples after which a round takes place; None: at doubling numbers.
         self.schedule: list[int] | None = None
+        self.planned = False
         self._expandable = np.zeros(0, np.bool_)
         self._field_marks = np.zeros(0, np.uint8)
         super().__init__(parameters, fields)
@@ -109,6 +110,7 @@ class AppleLearner(OnlineLearner):
 
     def plan(self, schedule: Sequence[int] | None) -> None:
         """Fix the numbers of examples after which rounds take place; None: doubling, for streams of unknown size."""
+        self.planned = True
         self.schedule = None if schedule is None else sorted(schedule)
         self._set_pause()
 
@@ -154,7 +156,8 @@ class AppleLearner(OnlineLearner):
         """The links of the new parents, the best first."""
         assert self.rule is not None
         links, statistics = self._candidates()
-        scores = np.asarray(self.rule.parents(statistics), np.float64)
+        # In single precision, so that what is equal but for the last bits of sums ties.
+        scores = np.asarray(self.rule.parents(statistics), np.float32)
         if scores.shape != (len(links),):
             raise OptionError(f"the heuristic must give one score a monomial: {len(links)}; got shape {scores.shape}")
         best = self._best(links, scores, size - 1 if self.apple.fallback else size)
@@ -195,7 +198,7 @@ class AppleLearner(OnlineLearner):
             np.concatenate(weights), np.concatenate(scales), degree, total[:, 2], total[:, 0], total[:, 1], total[:, 3:]
         )
 
-    def _best(self, links: NDArray[np.int64], scores: NDArray[np.float64], size: int) -> list[int]:
+    def _best(self, links: NDArray[np.int64], scores: NDArray[np.float32], size: int) -> list[int]:
         """The highest scores above zero; of equal ones those of lower degree, then of smaller rows."""
         good = np.flatnonzero(scores > 0)
         if size <= 0:
@@ -208,7 +211,7 @@ class AppleLearner(OnlineLearner):
         return [i for *_, i in ranked[:size]]
 
     def _simplest(
-        self, links: NDArray[np.int64], degree: NDArray[np.int64], scores: NDArray[np.float64], taken: list[int]
+        self, links: NDArray[np.int64], degree: NDArray[np.int64], scores: NDArray[np.float32], taken: list[int]
     ) -> int:
         """The fall-back rule of section 2.4: a monomial of the smallest degree that is left."""
         left = _without(np.arange(len(links)), taken)
@@ -224,7 +227,7 @@ class AppleLearner(OnlineLearner):
         slots = np.flatnonzero((tables.moments[1][:, 2] > 0) & (tables.joined == 0))
         links = np.stack(tables.products_at(slots), 1)
         degree = self.parents.degrees[links[:, 0]] + 1 if len(slots) else np.zeros(0, np.int64)
-        scores = self.rule.trial(self._statistics(np.zeros(0, np.int64), slots, degree))
+        scores = np.asarray(self.rule.trial(self._statistics(np.zeros(0, np.int64), slots, degree)), np.float32)
         tables.joined[slots[self._best(links, scores, size)]] = 1
 
     # ---- the kernel's view ----
@@ -305,7 +308,7 @@ class AppleLearner(OnlineLearner):
             **state.header,
             "apple": self.apple.header(),
             "parents": self.parents.header(),
-            "schedule": self.schedule,
+            "schedule": None if self.schedule is None else list(self.schedule),
             "nonzeros": int(self._model.nonzeros),
             "block": tables.block,
         }
@@ -370,11 +373,11 @@ def new_learner(parameters: OnlineParameters, fields: Sequence[str], options: Le
 
 
 def plan_rounds(learner: OnlineLearner, options: LearnOptions, examples: int | None) -> None:
-    """Fix when the features of an apple learner grow, before its first example.
+    """Fix when the features of an apple learner grow, once and for all.
 
     ``examples`` is the number in one pass; None: not known, so that rounds take place at doubling numbers.
     """
-    if not isinstance(learner, AppleLearner) or learner.examples:
+    if not isinstance(learner, AppleLearner) or learner.planned:
         return
     if options.rounds is not None:
         learner.plan(options.rounds)

@@ -71,6 +71,10 @@ class OnlineLearner:
             model.lowest = model.highest = 0.0
         self.tables.describe(model)
 
+    def scale_rate(self, factor: float) -> None:
+        """Learn on with so much of the learning rate."""
+        self._model.learning_rate = self.parameters.learning_rate * factor
+
     @property
     def uses_fields(self) -> bool:
         """Whether it matters which field a feature belongs to."""

@@ -122,7 +122,7 @@ class Parents:
     # ---- files ----
     def header(self) -> dict[str, list[int]]:
         links = [number for link in self.links for number in link]
-        return {"links": links, "rounds": self.rounds}
+        return {"links": links, "rounds": list(self.rounds)}
 
     @classmethod
     def from_header(cls, header: dict[str, list[int]], squares: bool) -> Parents:
