@@ -20,6 +20,7 @@ COMMANDS = {
     "apple": "the experiment of the paper on adaptive polynomial expansions: its tables and figures",
     "apple-speed": "training time and generated features a second of apple against the peer's",
     "apple-converged": "apple after many passes against converged solvers, and on text",
+    "apple-planted": "how often apple finds interactions that are known to be there",
     "fetch": "download a data set from OpenML by name",
 }
 

@@ -17,7 +17,9 @@ from pomona.leastsquares.projections import onto_cube, onto_simplex
 @pytest.fixture(name="to", params=["array_api_strict", "torch"])
 def conversion(request):
     """Makes an array of the library."""
-    library = pytest.importorskip(request.param, reason=f'{request.param} is not installed: pip install "pomona[arrays]"')
+    library = pytest.importorskip(
+        request.param, reason=f'{request.param} is not installed: pip install "pomona[arrays]"'
+    )
     return lambda a: library.asarray(a)
 
 
@@ -43,8 +45,12 @@ CLASSIFIERS = [
     StagewiseClassifier(block_size=32, n_stages=2, inner="calibrated", generator="polynomials", n_models=2),
     StagewiseClassifier(generator="sample", block_size=10),
     StagewiseClassifier(generator="gradient", block_size=10, n_stages=2),
-    StagewiseClassifier(generator="convolution", block_size=32, n_stages=2,
-                        generator_options={"shape": (4, 4, 3), "patch": 2, "masks": "kmeans"}),
+    StagewiseClassifier(
+        generator="convolution",
+        block_size=32,
+        n_stages=2,
+        generator_options={"shape": (4, 4, 3), "patch": 2, "masks": "kmeans"},
+    ),
 ]
 
 
