@@ -144,14 +144,11 @@ def test_good_values(check: Callable[[str], object], text: str, value: object) -
         ("--task", "rank", "--task must be one of binary, multiclass, regression; got 'rank'"),
         ("--update", "adam", "--update must be one of adaptive, adagrad, sgd, ftrl; got 'adam'"),
         ("--learner", "tree", f"--learner must be one of {', '.join(train.LEARNERS)}; got 'tree'"),
-<<<<<<< HEAD
         ("--alpha", "-1", "--alpha must be a number >= 0 and <= 4; got -1"),
         ("--epochs", "0", "--epochs must be a whole number >= 1; got 0"),
         ("--heuristic", "luck", f"--heuristic must be one of {', '.join(train.HEURISTICS)}; got 'luck'"),
         ("--rounds", "5,3", f"--rounds must be {ROUNDS}; got '5,3'"),
         ("--rounds", "many", f"--rounds must be {ROUNDS}; got 'many'"),
-=======
->>>>>>> ls
         ("--numeric", "log", "--numeric must be auto, or some of hat, onehot, raw, standard with + between; got 'log'"),
         ("--format", "xls", f"--format must be one of {', '.join(common.FORMATS)}; got 'xls'"),
         ("--on-error", "ask", "--on-error must be one of stop, skip; got 'ask'"),
