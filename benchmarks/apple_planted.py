@@ -64,13 +64,13 @@ def search(X: Any, y: Any, planted: list[tuple[int, ...]], heuristic: Any) -> di
     """Learn once and look for the planted monomials among the names of the terms."""
     from pomona import AppleRegressor
 
-    model = AppleRegressor(loss="squared", alpha=1.0, heuristic=heuristic, numeric="raw", shuffle=False)
+    model = AppleRegressor(loss="squared", alpha=1.0, heuristic=heuristic, numeric="raw", passes=1, shuffle=False)
     clock = Clock()
     with clock.running():
         model.fit(X, y)
     names = model.terms_["name"]
-    ranks = {name: rank for rank, name in enumerate(names.tolist(), start=1)}
-    hits = [ranks.get(name_of(m)) for m in planted]
+    ranks = {_factors(name): rank for rank, name in enumerate(names.tolist(), start=1)}
+    hits = [ranks.get(_factors(" · ".join(f"x{f}" for f in m))) for m in planted]
     summary = model.model_.summary
     return {
         "all": all(hit is not None for hit in hits),
@@ -82,5 +82,6 @@ def search(X: Any, y: Any, planted: list[tuple[int, ...]], heuristic: Any) -> di
     }
 
 
-def name_of(monomial: tuple[int, ...]) -> str:
-    return " · ".join(f"x{f}" for f in monomial)
+def _factors(name: str) -> tuple[str, ...]:
+    """The factors of a term, whatever their order."""
+    return tuple(sorted(name.split(" · ")))

@@ -24,6 +24,9 @@ from benchmarks.apple.results import (
 from benchmarks.apple.sets import PUBLISHED
 from benchmarks.options import Log, machine, write_json
 
+#: Rules whose errors are set against each other.
+PAIRS = (("apple", "ssm"), ("scaled", "apple"), ("evidence", "scaled"), ("reach", "evidence"))
+
 
 def write_report(log: Log, args: argparse.Namespace) -> None:
     """Write everything, and print the counts."""
