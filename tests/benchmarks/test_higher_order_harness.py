@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
 from benchmarks.higher_order import OURS, one
 from benchmarks.higher_order_figures import PUBLISHED
 from benchmarks.higher_order_methods import FIXED, make
