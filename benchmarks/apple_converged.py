@@ -146,6 +146,8 @@ def _solver(parts: Parts, degree: int) -> dict[str, Any]:
 
     encoder = OneHot.fit(parts.train)
     X, X_test = encoder.encode(parts.train), encoder.encode(parts.test)
+    used = np.flatnonzero(X.getnnz(axis=0))  # marks of missing values, where none is missing, are empty columns
+    X, X_test = X[:, used], X_test[:, used]
     n, d = X.shape
     wide = d * (d + 3) // 2
     if degree == 2 and n * wide > MOST_ENTRIES:
