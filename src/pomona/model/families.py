@@ -47,6 +47,14 @@ FAMILIES = {
         "pomona.leastsquares.learner:StagewiseLearnOptions",
         "pomona.leastsquares.encoder:NumberEncoder",
     ),
+    **{
+        name: Family(
+            f"pomona.higherorder.learner:{title}Learner",
+            f"pomona.higherorder.options:{title}Options",
+            "pomona.higherorder.coder:AttributeCoder",
+        )
+        for name, title in (("alr", "ALR"), ("anje", "AnJE"), ("kdb", "KDB"))
+    },
 }
 
 
