@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pomona.leastsquares.arrays import Array
-from pomona.leastsquares.gram import Border, Metric, moments
+from pomona.leastsquares.gram import AUTO_LOGISTIC, AUTO_SQUARED, Border, Metric, moments
 from pomona.leastsquares.links import Identity, Link
 from pomona.leastsquares.rows import Rows
 from pomona.leastsquares.targets import Predictions, Targets
@@ -123,7 +123,8 @@ def gls(
         problem.targets.k,
     )
     L = link.lipschitz if options.lipschitz is None else options.lipschitz
-    metric = Metric(place, both.gram, both.total, L, options.ridge, problem.n_free)
+    strength = AUTO_SQUARED if isinstance(link, Identity) else AUTO_LOGISTIC
+    metric = Metric(place, both.gram, both.total, L, options.ridge, problem.n_free, strength)
     penalty = metric.penalty
     gradient, V, t = both.cross + penalty * W, W, 1
     one_step = isinstance(link, Identity) and L == 1.0
