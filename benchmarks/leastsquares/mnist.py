@@ -29,7 +29,7 @@ PCA = 50
 
 
 #: Steps of logistic regression and rounds of calibration: on pixels both underfit, on random features both can overfit.
-STEPS = {"raw pixels": (300, 60), "4000 Fourier features": (12, 10), "8000 Fourier features": (12, 10)}
+STEPS = {"raw pixels": (300, 300), "4000 Fourier features": (12, 10), "8000 Fourier features": (12, 10)}
 #: Width of the Fourier features, in median distances.
 SCALE = 0.85
 
