@@ -84,7 +84,7 @@ class Delimiters {
   }
 #endif
 
-  const char* const text_end_;
+  const char* text_end_;
   const char* base_ = nullptr;
   uint64_t bits_ = 0;
 };

@@ -10,16 +10,25 @@ constexpr int64_t kAhead = 32;  // ids between prefetch and use
 
 inline uint64_t home(uint64_t id, uint64_t mask) { return (id ^ (id >> 32)) & mask; }
 
-}  // namespace
+// An entry is complete once its row is there: another thread may look for ids while one inserts.
+inline uint64_t row_of(const pm_map_entry& entry) { return __atomic_load_n(&entry.row_plus_one, __ATOMIC_ACQUIRE); }
+inline uint64_t id_of(const pm_map_entry& entry) { return __atomic_load_n(&entry.id, __ATOMIC_RELAXED); }
+inline void fill(pm_map_entry& entry, uint64_t id, uint64_t row_plus_one) {
+  __atomic_store_n(&entry.id, id, __ATOMIC_RELAXED);
+  __atomic_store_n(&entry.row_plus_one, row_plus_one, __ATOMIC_RELEASE);
+}
 
-int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows, int64_t* fresh, int64_t* n_fresh,
-                      int64_t* done) {
+// Inserts ids[i] for those i in which `wanted` is true.
+template <class Wanted>
+inline int32_t insert(pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows, int64_t* fresh, int64_t* n_fresh,
+                      int64_t* done, Wanted wanted) {
   const uint64_t mask = map->capacity - 1;
   pm_map_entry* const entries = map->entries;
   const uint64_t room = std::min(map->limit, map->capacity / 4 * 3);
   int64_t found_new = *n_fresh;
   for (int64_t i = *done; i < n; ++i) {
-    if (i + kAhead < n) __builtin_prefetch(entries + home(ids[i + kAhead], mask));
+    if (i + kAhead < n && wanted(i + kAhead)) __builtin_prefetch(entries + home(ids[i + kAhead], mask));
+    if (!wanted(i)) continue;
     const uint64_t id = ids[i];
     uint64_t p = home(id, mask);
     while (entries[p].row_plus_one && entries[p].id != id) p = (p + 1) & mask;
@@ -33,7 +42,7 @@ int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, uint32_t* row
         *done = i;
         return PM_FULL;
       }
-      entries[p] = {id, ++map->count};
+      fill(entries[p], id, ++map->count);
       fresh[found_new++] = i;
     }
     rows[i] = static_cast<uint32_t>(entries[p].row_plus_one - 1);
@@ -43,16 +52,24 @@ int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, uint32_t* row
   return PM_OK;
 }
 
+}  // namespace
+
+int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, int32_t found, uint32_t* rows, int64_t* fresh,
+                      int64_t* n_fresh, int64_t* done) {
+  if (found) return insert(map, ids, n, rows, fresh, n_fresh, done, [=](int64_t i) { return rows[i] == PM_NO_ROW; });
+  return insert(map, ids, n, rows, fresh, n_fresh, done, [](int64_t) { return true; });
+}
+
 int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows) {
   const uint64_t mask = map->capacity - 1;
   const pm_map_entry* const entries = map->entries;
   const bool full = map->limit && map->count >= map->limit;
   for (int64_t i = 0; i < n; ++i) {
     if (i + kAhead < n) __builtin_prefetch(entries + home(ids[i + kAhead], mask));
-    uint64_t p = home(ids[i], mask);
-    while (entries[p].row_plus_one && entries[p].id != ids[i]) p = (p + 1) & mask;
-    if (entries[p].row_plus_one)
-      rows[i] = static_cast<uint32_t>(entries[p].row_plus_one - 1);
+    uint64_t p = home(ids[i], mask), row;
+    while ((row = row_of(entries[p])) && id_of(entries[p]) != ids[i]) p = (p + 1) & mask;
+    if (row)
+      rows[i] = static_cast<uint32_t>(row - 1);
     else
       rows[i] = full ? static_cast<uint32_t>(ids[i] % map->limit) : PM_NO_ROW;
   }

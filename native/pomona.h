@@ -53,11 +53,13 @@ typedef struct {
 } pm_map;
 #define PM_NO_ROW 0xffffffffu
 
-// Rows of ids[0 … n); new ids get the next row and their position is appended to fresh (n entries).
+// Rows of ids[0 … n); new ids get the next row and their position is appended to fresh (n entries). With `found`, rows
+// other than PM_NO_ROW were found before and stay.
 // PM_FULL: *done ids are mapped, and the map must grow before the rest. At `limit` new ids share old rows.
-PM_API int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows, int64_t* fresh,
+PM_API int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, int32_t found, uint32_t* rows, int64_t* fresh,
                              int64_t* n_fresh, int64_t* done);
-// Rows of ids, PM_NO_ROW for those never inserted; the map does not change.
+// Rows of ids, PM_NO_ROW for those never inserted; the map does not change. Another thread may insert meanwhile: its ids
+// are found or not.
 PM_API int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows);
 // Puts all entries of `from` into the empty map `to`.
 PM_API int32_t pm_map_rehash(const pm_map* from, pm_map* to);

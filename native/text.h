@@ -8,6 +8,10 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined(__SSE4_1__)
+#include <immintrin.h>
+#endif
+
 #include "pomona.h"
 
 namespace pm {
@@ -96,31 +100,93 @@ inline bool read_double(const char* p, const char* stop, const char* text_end, d
   return true;
 }
 
+#if defined(__SSE4_1__)
+// The bytes of `text` at eight places, the first the most significant, as a number; false where one is no digit. A place
+// of -1 stands for zero.
+inline bool digits_to_number(const char* text, const int8_t* places, uint32_t& number) {
+  const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(text));
+  const __m128i d = _mm_shuffle_epi8(_mm_sub_epi8(eight, _mm_set1_epi8('0')),
+                                     _mm_load_si128(reinterpret_cast<const __m128i*>(places)));
+  const __m128i pairs = _mm_maddubs_epi16(d, _mm_set1_epi16(1 << 8 | 10));
+  const __m128i fours = _mm_madd_epi16(pairs, _mm_set1_epi32(1 << 16 | 100));
+  const __m128i all = _mm_madd_epi16(_mm_packus_epi32(fours, fours), _mm_set1_epi32(1 << 16 | 10000));
+  number = static_cast<uint32_t>(_mm_cvtsi128_si32(all));
+  return _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(d, _mm_set1_epi8(9)), d)) == 0xffff;
+}
+// By count: the last digits of eight bytes; and those around the point of d.ddd…
+alignas(16) constexpr int8_t kLastDigits[9][16] = {
+    {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
+    {-1, -1, -1, -1, -1, -1, -1, 7, -1, -1, -1, -1, -1, -1, -1, -1},
+    {-1, -1, -1, -1, -1, -1, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1},
+    {-1, -1, -1, -1, -1, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1},
+    {-1, -1, -1, -1, 4, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1},
+    {-1, -1, -1, 3, 4, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1},
+    {-1, -1, 2, 3, 4, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1},
+    {-1, 1, 2, 3, 4, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1},
+    {0, 1, 2, 3, 4, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1}};
+alignas(16) constexpr int8_t kAroundPoint[7][16] = {
+    {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1},
+    {-1, -1, -1, -1, -1, -1, 5, 7, -1, -1, -1, -1, -1, -1, -1, -1},
+    {-1, -1, -1, -1, -1, 4, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1},
+    {-1, -1, -1, -1, 3, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1},
+    {-1, -1, -1, 2, 4, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1},
+    {-1, -1, 1, 3, 4, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1},
+    {-1, 0, 2, 3, 4, 5, 6, 7, -1, -1, -1, -1, -1, -1, -1, -1}};
+#endif
+
+// The `count` bytes (1 to 8) before `stop` as a whole number; false where one is no digit. There are 8 bytes before it.
+inline bool read_digits_before(const char* stop, int64_t count, uint32_t& number) {
+#if defined(__SSE4_1__)
+  return digits_to_number(stop - 8, kLastDigits[count], number);
+#else
+  uint64_t word;
+  std::memcpy(&word, stop - 8, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  word = __builtin_bswap64(word);
+#endif
+  const int shift = static_cast<int>(8 * (8 - count));  // what stands before the digits is cleared
+  const uint64_t text = (word >> shift) << shift;
+  const uint64_t d = text - ((0x3030303030303030ull >> shift) << shift);
+  const uint64_t bad = ((text + ((0x4646464646464646ull >> shift) << shift)) | d | text) & 0x8080808080808080ull;
+  uint64_t v = (d * 10) + (d >> 8);
+  v = (((v & 0x000000ff000000ffull) * 0x000f424000000064ull) +
+       (((v >> 16) & 0x000000ff000000ffull) * 0x0000271000000001ull)) >> 32;
+  number = static_cast<uint32_t>(v);
+  return bad == 0;
+#endif
+}
+
+// d.ddd… with `count` (1 to 6) digits after the point, which end before `stop`, as a whole number in which the point is
+// left out; false where one is no digit. There are 8 bytes before `stop`.
+inline bool read_decimal_before(const char* stop, int64_t count, uint32_t& number) {
+#if defined(__SSE4_1__)
+  return digits_to_number(stop - 8, kAroundPoint[count], number);
+#else
+  uint32_t fraction;
+  const uint32_t whole = static_cast<uint32_t>(static_cast<unsigned char>(stop[-count - 2])) - '0';
+  if (!read_digits_before(stop, count, fraction) || whole > 9) return false;
+  number = fraction + whole * static_cast<uint32_t>(kWholePowers[count]);
+  return true;
+#endif
+}
+
+// ± 10^-k, for the fast way below.
+constexpr double kSignedInverses[2][7] = {{1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6},
+                                          {-1e0, -1e-1, -1e-2, -1e-3, -1e-4, -1e-5, -1e-6}};
+
 // The most common form: [-]d.ddd… with up to 6 digits after the point, of which the last 8 bytes before `stop` hold
-// all. Both numbers are exact as floats, so their quotient is rounded once; and it is always finite.
+// all. It is always finite. A product is done sooner than a quotient, and it gives the same float: m / 10^k, with
+// m < 10^7 and k <= 6, is no middle between two floats (those have 25 bits, m / 5^k has 24), and one that is near
+// differs from it by 2^-45 of its size at least, far more than the product is off.
 inline bool read_short_float(const char* p, const char* stop, const char* text, float& value) {
   const bool negative = *p == '-';
   p += negative;
   const int64_t digits = stop - p - 2;  // after the point
   // The length is tested first: an empty number at the very end of the text has no next byte.
   if (static_cast<uint64_t>(digits - 1) > 5 || p[1] != '.' || stop - text < 8) return false;
-  uint64_t word;
-  std::memcpy(&word, stop - 8, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-  word = __builtin_bswap64(word);
-#endif
-  const uint64_t whole = static_cast<uint64_t>(static_cast<unsigned char>(*p)) - '0';
-  const int shift = static_cast<int>(8 * (8 - digits));  // what stands before the digits is cleared
-  const uint64_t fraction = (word >> shift) << shift;
-  const uint64_t zeros = (0x3030303030303030ull >> shift) << shift;
-  const uint64_t d = fraction - zeros;
-  const uint64_t bad = ((fraction + ((0x4646464646464646ull >> shift) << shift)) | d | fraction) & 0x8080808080808080ull;
-  if (bad || whole > 9) return false;
-  uint64_t v = (d * 10) + (d >> 8);
-  v = (((v & 0x000000ff000000ffull) * 0x000f424000000064ull) +
-       (((v >> 16) & 0x000000ff000000ffull) * 0x0000271000000001ull)) >> 32;
-  const uint32_t mantissa = static_cast<uint32_t>(v) + static_cast<uint32_t>(whole) * static_cast<uint32_t>(kWholePowers[digits]);
-  value = static_cast<float>(static_cast<int32_t>(mantissa)) / kFloatPowers[digits] * kFloatSigns[negative];
+  uint32_t mantissa;
+  if (!read_decimal_before(stop, digits, mantissa)) return false;
+  value = static_cast<float>(static_cast<int32_t>(mantissa) * kSignedInverses[negative][digits]);
   return true;
 }
 

@@ -17,13 +17,14 @@ using pm::Line;
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
 // Whether [p, stop) is a whole number below 2^64.
-inline bool read_whole(const char* p, const char* stop, const char* text_end, uint64_t& number) {
-  number = 0;
+inline bool read_whole(const char* p, const char* stop, const char* text, uint64_t& number) {
   const char* const start = p;
-  if (text_end - p >= 16) {
-    p += pm::read_digits(p, number);
-    if (p == stop) return p != start;
+  uint32_t digits;
+  if (stop - p <= 8 && stop > p && stop - text >= 8 && pm::read_digits_before(stop, stop - p, digits)) {
+    number = digits;
+    return true;
   }
+  number = 0;
   for (; is_digit(*p); ++p) {
     const uint64_t digit = static_cast<uint64_t>(*p - '0');
     if (number > (UINT64_MAX - digit) / 10) return false;
@@ -88,25 +89,27 @@ class SvmlightParser {
     int64_t n = rows_->n_features;
     uint64_t index, last = 0;
     bool rises = true, any = false;
-    delimiters_.seek(p);
+    const int64_t room = rows_->max_features;
+    auto delimiters = delimiters_;  // in registers: what is written below might change it otherwise
+    delimiters.seek(p);
     const char* start = p;
-    const char* q = delimiters_.next();
-    for (;; start = q + 1, q = delimiters_.next()) {
+    const char* q = delimiters.next();
+    for (;; start = q + 1, q = delimiters.next()) {
       const char* const stop = q;
       if (start == stop && *q != ':') {  // one blank after another
         if (*q == '\n' || *q == '#') break;
         continue;
       }
-      if (!read_whole(start, stop, line.end, index)) {
+      if (!read_whole(start, stop, line.text, index)) {
         if (*q != ':' || stop - start != 3 || std::memcmp(start, "qid", 3) != 0 || any)
           return fail(rows_, line, start, "expected an index, a whole number from 0 to 2^64 - 1");
-        q = delimiters_.next();
-        if (!read_whole(stop + 1, q, line.end, index) || *q == ':')
+        q = delimiters.next();
+        if (!read_whole(stop + 1, q, line.text, index) || *q == ':')
           return fail(rows_, line, stop + 1, "expected a whole number after 'qid:'");
       } else {
         if (*q != ':') return fail(rows_, line, start, "expected 'index:value'");
-        if (n == rows_->max_features) return PM_FULL;
-        q = delimiters_.next();
+        if (n == room) return PM_FULL;
+        q = delimiters.next();
         float value;
         if (*q == ':' || (!pm::read_short_float(stop + 1, q, line.text, value) &&
                           (!pm::read_float(stop + 1, q, line.end, value) || !std::isfinite(value))))
@@ -123,6 +126,7 @@ class SvmlightParser {
     }
     sorted = rises;
     rows_->n_features = n;
+    delimiters_ = delimiters;
     p = q;
     return PM_OK;
   }

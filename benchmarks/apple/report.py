@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +23,9 @@ from benchmarks.apple.results import (
 )
 from benchmarks.apple.sets import PUBLISHED
 from benchmarks.options import Log, machine, write_json
+
+#: Rules whose errors are set against each other.
+PAIRS = (("apple", "ssm"), ("scaled", "apple"), ("evidence", "scaled"), ("reach", "evidence"))
 
 
 def write_report(log: Log, args: argparse.Namespace) -> None:
@@ -65,13 +69,20 @@ def summary(results: list[SetResults], peer: list[dict[str, Any]]) -> list[str]:
                 f"median relative time of {method.label}: {statistics.median(times):.2f} (published"
                 f" {theirs[method.label]:.2f}); median relative error {statistics.median(errors):.2f}"
             )
-    facts += [_dominance(results, "apple", "ssm"), _dominance(results, "scaled", "apple")]
-    words = [row["verdict"] for row in peer]
-    better, worse = sum(word.startswith("better") for word in words), words.count("WORSE")
-    facts.append(
-        f"apple against {PEER} at the same alpha, {len(words)} cells: better {better}, equal {words.count('equal')},"
-        f" no worse {words.count('no worse')}, worse by two s.e. {worse}"
-    )
+    facts += [
+        _dominance(results, *pair)
+        for pair in (("apple", "ssm"), ("scaled", "apple"), ("evidence", "scaled"), ("reach", "evidence"))
+    ]
+    for name in HEURISTICS:
+        for label, words in (
+            ("all alphas", [row["verdict"] for row in peer if row["method"] == name]),
+            ("alpha 1", [row["verdict"] for row in peer if row["method"] == name and row["alpha"] == 1]),
+        ):
+            better, worse = sum(word.startswith("better") for word in words), words.count("WORSE")
+            facts.append(
+                f"{name} against {PEER}, {label}, {len(words)} cells: better {better}, equal {words.count('equal')},"
+                f" no worse {words.count('no worse')}, worse by two s.e. {worse}"
+            )
     return facts
 
 
@@ -112,22 +123,20 @@ def _dominance(results: list[SetResults], one: str, other: str) -> str:
 
 
 def peer_rows(results: list[SetResults]) -> list[dict[str, Any]]:
-    """apple and Vowpal Wabbit at the same alpha, paired by seed."""
+    """Our heuristics and Vowpal Wabbit at the same alpha, paired by seed."""
     rows = []
-    for r in results:
-        for alpha in ALPHAS:
-            ours, theirs = Method("apple", alpha), Method(PEER, alpha)
-            if not (r.ran(ours) and r.ran(theirs)):
-                continue
-            seeds = sorted(set(r.cells[ours].errors) & set(r.cells[theirs].errors))
-            pairs = [(r.cells[ours].errors[s], r.cells[theirs].errors[s]) for s in seeds]
-            verdict = Verdict.of([a for a, _ in pairs], [b for _, b in pairs])
-            rows.append({
-                "set": r.name, "alpha": alpha, "ours": r.cells[ours].error, "peer": r.cells[theirs].error,
-                "scaled": r.cells[s].error if r.ran(s := Method("scaled", alpha)) else None,
-                "difference": verdict.difference, "standard_error": verdict.error, "verdict": verdict.word,
-                "seconds": r.cells[ours].time, "peer_seconds": r.cells[theirs].time,
-            })  # fmt: skip
+    for r, alpha, name in itertools.product(results, ALPHAS, HEURISTICS):
+        ours, theirs = Method(name, alpha), Method(PEER, alpha)
+        if not (r.ran(ours) and r.ran(theirs)):
+            continue
+        mine, other = r.cells[ours], r.cells[theirs]
+        seeds = sorted(set(mine.errors) & set(other.errors))
+        verdict = Verdict.of([mine.errors[s] for s in seeds], [other.errors[s] for s in seeds])
+        rows.append({
+            "set": r.name, "alpha": alpha, "method": name, "ours": mine.error, "peer": other.error,
+            "difference": verdict.difference, "standard_error": verdict.error, "verdict": verdict.word,
+            "seconds": mine.time, "peer_seconds": other.time,
+        })  # fmt: skip
     return rows
 
 
@@ -189,27 +198,23 @@ def _table_23(results: list[SetResults]) -> str:
 
 
 def _others(results: list[SetResults]) -> str:
-    methods = [Method(name, alpha) for name in ("ssm", "scaled") for alpha in ALPHAS]
+    methods = [Method(name, alpha) for name in HEURISTICS if name != "apple" for alpha in ALPHAS]
     methods += [Method(name) for name in PEER_BASELINES]
     rows = [[r.name, *[_cell(r, m, "error") for m in methods]] for r in results]
     return _rows(["set", *[m.label for m in methods]], rows)
 
 
 def _peer_table(peer: list[dict[str, Any]]) -> str:
-    rows = []
+    cells: dict[tuple[str, float], dict[str, dict[str, Any]]] = {}
     for row in peer:
-        ratio = row["peer_seconds"] / row["seconds"]
-        scaled = "-" if row["scaled"] is None else f"{row['scaled']:.4f}"
-        cells = [
-            f"{row['alpha']:g}",
-            f"{row['ours']:.4f}",
-            scaled,
-            f"{row['peer']:.4f}",
-            row["verdict"],
-            f"{ratio:.1f}×",
-        ]
-        rows.append([row["set"], *cells])
-    return _rows(["set", "alpha", "apple", "scaled", "peer", "apple is", "peer's time / ours"], rows)
+        cells.setdefault((row["set"], row["alpha"]), {})[row["method"]] = row
+    rows = []
+    for (name, alpha), methods in cells.items():
+        first = next(iter(methods.values()))
+        shown = [f"{m['ours']:.4f} {m['verdict']}" if (m := methods.get(h)) else "-" for h in HEURISTICS]
+        ratio = f"{first['peer_seconds'] / first['seconds']:.1f}×"
+        rows.append([name, f"{alpha:g}", f"{first['peer']:.4f}", *shown, ratio])
+    return _rows(["set", "alpha", "peer", *HEURISTICS, "peer's time / apple's"], rows)
 
 
 def _curves_table(results: list[SetResults]) -> str:

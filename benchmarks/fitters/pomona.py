@@ -60,7 +60,7 @@ class Fitter:
 def encoded(parts: Parts, encode: dict[str, Any], interactions: str) -> tuple[InMemory, InMemory]:
     """Both parts as chunks in memory, encoded by what the training part shows."""
     from pomona.encode import EncodedSource, TableEncoder
-    from pomona.model.train import with_bins
+    from pomona.model.train import suited
     from pomona.options import EncodeOptions, LearnOptions, ReadOptions
     from pomona.source import open_source
 
@@ -68,7 +68,7 @@ def encoded(parts: Parts, encode: dict[str, Any], interactions: str) -> tuple[In
         return open_source(part.X.assign(**{TARGET: part.y}))
 
     read = ReadOptions(target=TARGET, categorical=parts.train.categorical, text=parts.train.text)
-    options = with_bins(EncodeOptions(**encode), LearnOptions(interactions=interactions))
+    options = suited(EncodeOptions(**encode), LearnOptions(interactions=interactions))
     encoder = TableEncoder.fit(table(parts.train), read, options)
     train, test = (EncodedSource(table(part), encoder) for part in (parts.train, parts.test))
     return InMemory(train), InMemory(test)

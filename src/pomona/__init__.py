@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from pomona.estimators import AppleClassifier, AppleRegressor, OnlineClassifier, OnlineRegressor
     from pomona.estimators.higher_order import ALRClassifier, AnJEClassifier, KDBClassifier
     from pomona.estimators.higher_order_discretizer import MDLDiscretizer
+    from pomona.estimators.least_squares_classifiers import CalibratedLSClassifier, GLSClassifier, StagewiseClassifier
+    from pomona.estimators.least_squares_regressor import StagewiseRegressor
     from pomona.model import Model, load
 
 __version__ = "0.1.0"
@@ -19,6 +21,10 @@ _LAZY = {
     "AppleRegressor": "pomona.estimators",
     "OnlineClassifier": "pomona.estimators",
     "OnlineRegressor": "pomona.estimators",
+    "CalibratedLSClassifier": "pomona.estimators.least_squares_classifiers",
+    "GLSClassifier": "pomona.estimators.least_squares_classifiers",
+    "StagewiseClassifier": "pomona.estimators.least_squares_classifiers",
+    "StagewiseRegressor": "pomona.estimators.least_squares_regressor",
     "ALRClassifier": "pomona.estimators.higher_order",
     "AnJEClassifier": "pomona.estimators.higher_order",
     "KDBClassifier": "pomona.estimators.higher_order",
@@ -32,11 +38,15 @@ __all__ = [
     "AnJEClassifier",
     "AppleClassifier",
     "AppleRegressor",
+    "CalibratedLSClassifier",
+    "GLSClassifier",
     "KDBClassifier",
     "MDLDiscretizer",
     "Model",
     "OnlineClassifier",
     "OnlineRegressor",
+    "StagewiseClassifier",
+    "StagewiseRegressor",
     "__version__",
     "load",
 ]

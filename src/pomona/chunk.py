@@ -31,6 +31,13 @@ class PackedNames(Sequence[str]):
         ends = [part.ends + start for part, start in zip(parts, starts.tolist(), strict=True)]
         return cls(np.concatenate([part.text for part in parts]), np.concatenate(ends))
 
+    def take(self, positions: NDArray[np.intp]) -> PackedNames:
+        """Some of the names, in this order."""
+        starts = np.concatenate([np.zeros(1, np.int64), self.ends[:-1]])[positions]
+        lengths = self.ends[positions] - starts
+        ends = np.cumsum(lengths)
+        return PackedNames(self.text[np.arange(lengths.sum()) + np.repeat(starts - ends + lengths, lengths)], ends)
+
     def __len__(self) -> int:
         return len(self.ends)
 
@@ -80,6 +87,8 @@ class Chunk:
     #: Line (or row) of the first example in its file, for messages; 0 when unknown.
     first_line: int = 0
     file: str = ""
+    #: Rows of the indices in the tables of the learner that asked the source to look them up; see ``Source.look_up``.
+    rows: NDArray[np.uint32] | None = None
 
     def __len__(self) -> int:
         return len(self.indptr) - 1
@@ -144,8 +153,16 @@ def concatenate(chunks: Sequence[Chunk]) -> Chunk:
     )
 
 
+#: Rows of ids in the tables of a learner, made on any thread; None where it has none.
+LookUp = Callable[[NDArray[np.uint64]], NDArray[np.uint32] | None]
+
+
 class Source(Protocol):
-    """Data that can be read again and again, a chunk at a time, in bounded memory."""
+    """Data that can be read again and again, a chunk at a time, in bounded memory.
+
+    A source that works on threads of its own may have an attribute ``look_up``, a :data:`LookUp` or None: what fills
+    ``Chunk.rows`` there.
+    """
 
     @property
     def name(self) -> str:

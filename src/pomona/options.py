@@ -69,7 +69,7 @@ class LearnOptions:
     squares: bool = True
     #: apple: each round makes s ** alpha monomials parents, s being the mean number of features of an example.
     alpha: float = 1.0
-    #: apple: "weight", "scaled", "ssm", "picky-weight", "picky-ssm", or a function of
+    #: apple: "weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm", or a function of
     #: :class:`pomona.online.heuristics.Statistics`.
     heuristic: str | Callable[..., Any] = "weight"
     #: apple: equal parts of the data, with a round after each but the last.
@@ -90,6 +90,8 @@ class LearnOptions:
     #: Bytes the weight tables may take.
     memory: int = 1 << 30
     passes: int = 1
+    #: Whether the learning rate falls from pass to pass, in equal steps towards zero.
+    decay: bool = False
     #: None: yes, unless VW or svmlight text is read in one pass (streams come in the order of time).
     shuffle: bool | None = None
     #: Examples that are shuffled among themselves.

@@ -11,10 +11,12 @@ from pomona import words
 from pomona.cli import common, train
 from pomona.cli.parser import interactions, joined, names, number, one_of, size, whole
 from pomona.encode.columns import NUMERIC_WORDS
+from pomona.online.heuristics import RULES
 from pomona.online.parameters import LOSSES, UPDATES
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
 from pomona.source.open import FORMATS
 
+ROUNDS = "rising whole numbers with commas between, such as 1000,5000"
 PRODUCTS = "linear, quadratic, cubic or fields with * between, such as age*sex"
 
 
@@ -33,6 +35,7 @@ def test_the_choices_are_those_of_the_library() -> None:
     assert set(common.FORMATS) == {form.name for form in FORMATS}
     assert set(train.NUMERIC) == set(NUMERIC_WORDS)
     assert (train.LOSSES, train.UPDATES) == (LOSSES[:-1], UPDATES)
+    assert set(train.HEURISTICS) == set(RULES)
 
 
 def test_every_option_of_learning_can_be_given() -> None:
@@ -66,6 +69,25 @@ def test_every_option_of_learning_can_be_given() -> None:
         quantile=0.9,
         multiclass="ovr",
         class_weight="balanced",
+    )
+
+
+def test_every_option_of_apple_can_be_given() -> None:
+    args = parse(
+        *"a.vw --learner apple --alpha 0.5 --heuristic ssm --epochs 4 --grow first --rounds 10,200".split(),
+        *"--degree 3 --fallback --expand a,b --expand c --decay".split(),
+    )
+    assert train.learn_options(args) == LearnOptions(
+        learner="apple",
+        alpha=0.5,
+        heuristic="ssm",
+        epochs=4,
+        grow="first",
+        rounds=[10, 200],
+        degree=3,
+        fallback=True,
+        expand=("a", "b", "c"),
+        decay=True,
     )
 
 
@@ -121,7 +143,12 @@ def test_good_values(check: Callable[[str], object], text: str, value: object) -
         ("--loss", "log", "--loss must be one of squared, logistic, hinge, quantile, poisson; got 'log'"),
         ("--task", "rank", "--task must be one of binary, multiclass, regression; got 'rank'"),
         ("--update", "adam", "--update must be one of adaptive, adagrad, sgd, ftrl; got 'adam'"),
-        ("--learner", "tree", "--learner must be one of online; got 'tree'"),
+        ("--learner", "tree", f"--learner must be one of {', '.join(train.LEARNERS)}; got 'tree'"),
+        ("--alpha", "-1", "--alpha must be a number >= 0 and <= 4; got -1"),
+        ("--epochs", "0", "--epochs must be a whole number >= 1; got 0"),
+        ("--heuristic", "luck", f"--heuristic must be one of {', '.join(train.HEURISTICS)}; got 'luck'"),
+        ("--rounds", "5,3", f"--rounds must be {ROUNDS}; got '5,3'"),
+        ("--rounds", "many", f"--rounds must be {ROUNDS}; got 'many'"),
         ("--numeric", "log", "--numeric must be auto, or some of hat, onehot, raw, standard with + between; got 'log'"),
         ("--format", "xls", f"--format must be one of {', '.join(common.FORMATS)}; got 'xls'"),
         ("--on-error", "ask", "--on-error must be one of stop, skip; got 'ask'"),

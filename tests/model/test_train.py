@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pomona._native import NO_ROW, IdMap
 from pomona.errors import DataFormatError, OptionError
 from pomona.model import Model, Progress, train
+from pomona.online.learner import OnlineLearner
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
 from pomona.source import open_source, vw
 from pomona.source.arrays import ArraySource
@@ -35,6 +38,40 @@ def weights(model: Model) -> list[np.ndarray]:
 
 def same(a: Model, b: Model) -> bool:
     return all((x == y).all() for x, y in zip(weights(a), weights(b), strict=True))
+
+
+def test_rows_found_ahead_do_not_change_the_model(clicks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vw, "BLOCK_BYTES", 1 << 10)
+    found = []
+    look_up = OnlineLearner.look_up
+    monkeypatch.setattr(OnlineLearner, "look_up", lambda self, ids: found.append(rows := look_up(self, ids)) or rows)
+    with_rows = train(clicks, read=ReadOptions(threads=2))
+    assert any(rows is not None and (rows != NO_ROW).all() for rows in found)
+    monkeypatch.setattr(OnlineLearner, "look_up", lambda self, ids: None)
+    without = train(clicks, read=ReadOptions(threads=2))
+    assert same(with_rows, without)
+    assert list(with_rows.learner.names.names) == list(without.learner.names.names)
+
+
+def test_the_map_finds_while_it_is_filled() -> None:
+    ids = np.random.default_rng(0).integers(0, 1 << 63, 200_000, dtype=np.uint64)
+    numbers = IdMap()
+    wrong: list[bool] = []
+
+    def look() -> None:
+        while len(numbers) < len(ids):
+            rows = numbers.find(ids)
+            known = rows != NO_ROW
+            wrong.append(bool((rows[known] != np.flatnonzero(known)).any()))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    for start in range(0, len(ids), 1000):
+        part = ids[start : start + 1000]
+        rows, _ = numbers.insert(part, numbers.find(part))
+        assert (rows == np.arange(start, start + len(part))).all()
+    thread.join()
+    assert wrong and not any(wrong)
 
 
 @pytest.mark.parametrize("learn", [LearnOptions(), LearnOptions(interactions="quadratic", passes=3, holdout=0.1)])

@@ -7,23 +7,35 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from pomona.online.apple import AppleLearner, AppleParameters
 from pomona.online.parameters import OnlineParameters
+from pomona.online.terms import Terms
+from pomona.source.arrays import ArraySource
 from tests.reference.apple import AppleTwin, equal_epochs
 from tests.reference.online import Monomial
 from tests.reference.theorem import Path, Problem, algorithm_1, average_comparator, sample
 
+Run = Callable[[Problem, int, list[int], int, int], Path]
 CASES = [("logistic", 0.1, 6000), ("squared", 1.0, 3000)]
 
 
-def by_twin(problem: Problem, T: int, schedule: list[int], size: int, seed: int) -> Path:
-    """The same with the update of the library: plain SGD with L2, where the penalty acts after the step."""
-    parameters = OnlineParameters(
+def parameters_of(problem: Problem) -> OnlineParameters:
+    """The update of the library in the theorem's setting: plain SGD with L2, where the penalty acts after the step."""
+    return OnlineParameters(
         loss=problem.loss, adaptive=False, normalized=False, invariant=False, intercept=False,
-        learning_rate=1.0, l2=problem.lam,
+        learning_rate=1.0, l2=problem.lam, float64=True,
     )  # fmt: skip
+
+
+def alpha_for(size: int, problem: Problem) -> float:
+    """Makes ``size`` parents a round, all features being in every example."""
+    return float(np.log(size + 0.5) / np.log(problem.points.shape[1]))
+
+
+def by_twin(problem: Problem, T: int, schedule: list[int], size: int, seed: int) -> Path:
     d = problem.points.shape[1]
-    alpha = np.log(size + 0.5) / np.log(d)
-    twin = AppleTwin(parameters, alpha=alpha, schedule=schedule, degree=problem.degree)
+    alpha = alpha_for(size, problem)
+    twin = AppleTwin(parameters_of(problem), alpha=alpha, schedule=schedule, degree=problem.degree)
     supports, largest = [np.array([len(m) == 1 for m in problem.monomials])], 0.0
     rows = [dict(enumerate(x)) for x in problem.points.tolist()]
     for t, (which, y) in enumerate(zip(*sample(problem, T, seed), strict=True), start=1):
@@ -35,6 +47,34 @@ def by_twin(problem: Problem, T: int, schedule: list[int], size: int, seed: int)
             has = twin.features(dict.fromkeys(range(d), 1.0))
             supports.append(np.array([m in has for m in problem.monomials]))
     return Path(supports, largest, w)
+
+
+def by_learner(problem: Problem, T: int, schedule: list[int], size: int, seed: int) -> Path:
+    apple = AppleParameters(alpha=alpha_for(size, problem), degree=problem.degree)
+    learner = AppleLearner(parameters_of(problem), (), apple)
+    learner.plan(schedule)
+    which, y = sample(problem, T, seed)
+    chunk = next(iter(ArraySource(problem.points[which].astype(np.float32)).chunks()))
+    supports, largest = [], 0.0
+    for start in range(0, T, 100):
+        learner.learn(chunk.slice(start, start + 100), y[start : start + 100])
+        w = weights_of(learner, problem.monomials)
+        largest = max(largest, float(np.linalg.norm(w)))
+    for epoch in range(len(schedule) + 1):
+        parents = [m for m, k in zip(learner.parents.monomials, learner.parents.rounds, strict=True) if k < epoch]
+        products = {tuple(sorted((*m, i))) for m in parents for i in range(problem.points.shape[1])}
+        supports.append(np.array([len(m) == 1 or m in products for m in problem.monomials]))
+    return Path(supports, largest, w)
+
+
+def weights_of(learner: AppleLearner, monomials: list[Monomial]) -> np.ndarray:
+    terms = Terms.of(learner)
+    found = {}
+    for table in (0, 1):
+        mine = np.flatnonzero(terms.tables == table)
+        factors = learner.factors_at(table, terms.slots[mine].tolist())
+        found |= {tuple(sorted(factors[int(terms.slots[i])])): float(terms.weights[i]) for i in mine}
+    return np.array([found.get(m, 0.0) for m in monomials])
 
 
 def check_bound(problem: Problem, paths: list[Path], schedule: list[int], T: int, shift: float) -> None:
@@ -66,9 +106,11 @@ def test_theorem_1_by_its_own_recursion(loss: str, lam: float, T: int, shift: fl
 
 
 @pytest.mark.parametrize(("loss", "lam", "T"), CASES)
-def test_theorem_1_by_the_update_of_the_library(loss: str, lam: float, T: int) -> None:
+@pytest.mark.parametrize(("run", "seeds"), [(by_twin, 1), (by_learner, 8)])
+def test_theorem_1_by_the_update_of_the_library(run: Run, seeds: int, loss: str, lam: float, T: int) -> None:
     problem, schedule = Problem.random(loss, lam), equal_epochs(T)
-    paths = [by_twin(problem, T, schedule, 2, seed) for seed in range(2)]
+    paths = [run(problem, T, schedule, 2, seed) for seed in range(seeds)]
+    assert any(path.supports[-1].sum() > path.supports[0].sum() for path in paths)
     check_bound(problem, paths, schedule, T, 0.0)
 
 
@@ -110,3 +152,20 @@ def test_a_single_monomial_is_found_in_a_sample(seed: int) -> None:
     stages, features = stages_until_found(weight)
     assert stages == len(TARGET)
     assert features <= D * len(TARGET)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_learner_finds_the_single_monomial_too(seed: int) -> None:
+    """All weights are learnt together, not one at a time: more parents a round, the same number of stages."""
+    x = (np.random.default_rng(seed).random((20_000, D)) < 0.5).astype(np.float32)
+    learner = AppleLearner(OnlineParameters(loss="squared", bounded=True), (), AppleParameters(alpha=1.0))
+    learner.plan(equal_epochs(len(x)))
+    for chunk in ArraySource(x, x[:, TARGET].prod(axis=1)).chunks():
+        assert chunk.labels is not None
+        learner.learn(chunk, chunk.labels.astype(np.float64))
+    known = dict(zip(learner.parents.monomials, learner.parents.rounds, strict=True))
+    parts = [TARGET[:k] + TARGET[k + 1 :] for k in range(len(TARGET))]
+    rounds = [known[m] for m in parts if m in known]
+    assert rounds and min(rounds) + 2 <= len(TARGET)  # in the feature set of stage 4
+    parents = sum(k <= min(rounds) for k in known.values())
+    assert D + parents * D < 4000 < D ** len(TARGET) // 1000

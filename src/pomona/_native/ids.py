@@ -7,6 +7,7 @@ import ctypes as c
 import numpy as np
 from numpy.typing import NDArray
 
+from pomona._buffers import BufferPool, zeros
 from pomona._native.library import FULL, lib, pointer
 
 NO_ROW = 0xFFFFFFFF
@@ -59,15 +60,19 @@ class _Map(c.Structure):
     ]
 
 
-lib.pm_map_insert.argtypes = [c.POINTER(_Map), *[c.c_void_p], c.c_int64, *[c.c_void_p] * 4]
+lib.pm_map_insert.argtypes = [c.POINTER(_Map), c.c_void_p, c.c_int64, c.c_int32, *[c.c_void_p] * 4]
 lib.pm_map_find.argtypes = [c.POINTER(_Map), c.c_void_p, c.c_int64, c.c_void_p]
 lib.pm_map_rehash.argtypes = [c.POINTER(_Map), c.POINTER(_Map)]
+
+
+_buffers = BufferPool()
 
 
 class IdMap:
     """Numbers 64-bit ids 0, 1, 2 … in the order of their first appearance.
 
-    From ``limit`` rows on, new ids share the rows of old ones, as in a hashed table.
+    From ``limit`` rows on, new ids share the rows of old ones, as in a hashed table. One thread may insert
+    while others find.
     """
 
     def __init__(self, limit: int = NO_ROW - 1) -> None:
@@ -75,11 +80,12 @@ class IdMap:
         self._allocate(1024)
 
     def _allocate(self, capacity: int) -> None:
-        entries = np.zeros((capacity, 2), np.uint64)  # id, row + 1
+        entries = zeros((capacity, 2), np.uint64)  # id, row + 1
         grown = _Map(entries.ctypes.data, capacity, 0, self._map.limit)
         if self._map.capacity:
             lib.pm_map_rehash(c.byref(self._map), c.byref(grown))
-        self._map, self._entries = grown, entries
+        # What :meth:`find` uses, replaced as a whole.
+        self._map, self._entries, self._current = grown, entries, (grown, entries)
 
     def __len__(self) -> int:
         return int(self._map.count)
@@ -88,9 +94,16 @@ class IdMap:
     def nbytes(self) -> int:
         return self._entries.nbytes
 
-    def insert(self, ids: NDArray[np.uint64]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Rows of the ids, and the positions at which ids never met before stand."""
-        rows = np.empty(len(ids), np.uint32)
+    def insert(
+        self, ids: NDArray[np.uint64], found: NDArray[np.uint32] | None = None
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Rows of the ids, and the positions at which ids never met before stand.
+
+        ``found`` is what :meth:`find` said before, and is completed.
+        """
+        rows = np.empty(len(ids), np.uint32) if found is None else found
+        if len(rows) != len(ids):
+            raise ValueError("expected one row an id")
         fresh = np.empty(len(ids), np.int64)
         n_fresh, done = c.c_int64(0), c.c_int64(0)
         while (
@@ -98,6 +111,7 @@ class IdMap:
                 c.byref(self._map),
                 pointer(ids, np.uint64),
                 len(ids),
+                found is not None,
                 pointer(rows, np.uint32),
                 pointer(fresh, np.int64),
                 c.byref(n_fresh),
@@ -110,8 +124,10 @@ class IdMap:
 
     def find(self, ids: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Rows of the ids, ``NO_ROW`` for those never inserted."""
-        rows = np.empty(len(ids), np.uint32)
-        lib.pm_map_find(c.byref(self._map), pointer(ids, np.uint64), len(ids), pointer(rows, np.uint32))
+        rows = _buffers.arrays({"rows": (len(ids), np.uint32)})["rows"]
+        current, entries = self._current
+        lib.pm_map_find(c.byref(current), pointer(ids, np.uint64), len(ids), pointer(rows, np.uint32))
+        del entries  # held as long as the core looks at them
         return rows
 
     def ids(self) -> NDArray[np.uint64]:

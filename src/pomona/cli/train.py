@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pomona.atomic import check_writable
-from pomona.cli import common, higher_order
+from pomona.cli import common, higher_order, least_squares
 from pomona.cli.parser import Check, Parser, interactions, joined, names, number, one_of, size, whole, wholes
 from pomona.cli.progress import ProgressDisplay
 from pomona.errors import OptionError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LOSSES = ("squared", "logistic", "hinge", "quantile", "poisson")
 UPDATES = ("adaptive", "adagrad", "sgd", "ftrl")
-HEURISTICS = ("weight", "scaled", "ssm", "picky-weight", "picky-ssm")
+HEURISTICS = ("weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm")
 NUMERIC = ("hat", "onehot", "raw", "standard")
 
 DESCRIPTION = """\
@@ -52,6 +52,7 @@ def parser() -> Parser:
     _add_apple_options(result)
     _add_learning_options(result)
     _add_pass_options(result)
+    least_squares.add_options(result)
     higher_order.add_options(result)
     common.add_column_options(result)
     common.add_read_options(result)
@@ -160,6 +161,7 @@ def _add_learning_options(result: Parser) -> None:
 def _add_pass_options(result: Parser) -> None:
     group = result.add_argument_group("passes")
     _option(group, "passes", whole(1), "N", "times to go through the data")
+    group.add_argument("--decay", action="store_true", help="the learning rate falls from pass to pass")
     _option(group, "holdout", number(least=0, below=1), "SHARE", "examples kept aside for early stopping")
     _option(group, "patience", whole(1), "N", "passes without gain on them before stopping")
     group.add_argument(
@@ -176,6 +178,7 @@ def _add_pass_options(result: Parser) -> None:
 def learn_options(args: argparse.Namespace) -> LearnOptions:
     """The learning options that were given."""
     given = {name: value for name, value in vars(args).items() if name in LearnOptions.__dataclass_fields__}
+    given["expand"] = tuple(args.expand)
     chosen = args.interactions or ["linear"]
     given["interactions"] = chosen[0] if len(chosen) == 1 and "*" not in chosen[0] else tuple(chosen)
     return LearnOptions(**given)
@@ -185,6 +188,9 @@ def learn_options(args: argparse.Namespace) -> LearnOptions:
 LEARNERS: dict[str, Callable[[argparse.Namespace], Any]] = {
     "online": learn_options,
     "apple": learn_options,
+    "gls": least_squares.gls_options,
+    "cls": least_squares.cls_options,
+    "stagewise": least_squares.stagewise_options,
     "alr": higher_order.alr_options,
     "anje": higher_order.anje_options,
     "nb": higher_order.nb_options,

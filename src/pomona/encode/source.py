@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pomona.chunk import Chunk
+from pomona.chunk import Chunk, LookUp
 from pomona.encode.table import TableEncoder
 from pomona.errors import DataFormatError
 from pomona.source.blocks import OrderedMap, available_cores
@@ -46,6 +46,7 @@ class EncodedSource:
         need_labels: bool = True,
     ) -> None:
         self.table, self.encoder = table, encoder
+        self.look_up: LookUp | None = None
         self._y, self._weights, self._need_labels = y, weights, need_labels
         types = encoder.types()
         for extra in (encoder.target, encoder.weight):
@@ -92,6 +93,14 @@ class EncodedSource:
     def fraction_read(self) -> float | None:
         return self.table.fraction_read()
 
+    def first_labels(self, rows: int) -> NDArray[Any] | None:
+        """Targets of the first rows, without encoding them; None where one is missing."""
+        if self._y is not None:
+            return self._y[:rows]
+        found = [self.encoder.labels(batch) for batch in self.table.head(rows)]
+        known = [labels for labels in found if labels is not None and labels.dtype != object]
+        return np.concatenate(known) if found and len(known) == len(found) else None
+
     def chunks(self) -> Iterator[Chunk]:
         threads = available_cores()
         ahead = OrderedMap(self._parts(), lambda part: part(), threads, AHEAD * threads)
@@ -108,7 +117,10 @@ class EncodedSource:
             row += len(batch)
 
     def _finished(self, part: Callable[[], Chunk], row: int) -> Chunk:
-        return self._with_labels(part(), row)
+        chunk = self._with_labels(part(), row)
+        ids: Any = chunk.indices
+        found = None if self.look_up is None or ids.dtype != np.uint64 else self.look_up(ids)
+        return chunk if found is None else replace(chunk, rows=found)
 
     def _with_labels(self, chunk: Chunk, row: int) -> Chunk:
         rows = slice(row, row + len(chunk))

@@ -79,7 +79,7 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
     ----------
     alpha : float, default=1
         New parents in a round: ``s ** alpha``. The cost rises with it; 0.25 suits sparse data of high dimension.
-    heuristic : {"weight", "scaled", "ssm", "picky-weight", "picky-ssm"} or callable, default="weight"
+    heuristic : {"weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm"} or callable, default="weight"
         What makes a monomial matter: the magnitude of its weight, that times its scale, or the mean of squared error
         times squared value over the mean of squared value. The picky ones test each product before it joins
         the features. A function takes :class:`pomona.online.heuristics.Statistics` and gives a score a monomial.
@@ -93,8 +93,13 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
         is consistent.
     expand : list of str, optional
         Columns whose features are multiplied; by default all are.
-    loss, update, learning_rate, l1, l2, squares, numeric, bins, categorical, text, ngrams, bits, memory, passes, \
-shuffle, holdout, patience, multiclass, class_weight, random_state, verbose
+    numeric : str, default="auto"
+        As in :class:`OnlineClassifier`; ``"auto"`` is ``"hat+standard"``, for what is multiplied may as well be smooth.
+    passes : int or "auto", default="auto"
+        ``"auto"`` makes two million examples of the data, but at most 20 passes, and the learning rate falls from pass
+        to pass.
+    loss, update, learning_rate, l1, l2, squares, bins, categorical, text, ngrams, bits, memory, shuffle, holdout, \
+patience, multiclass, class_weight, random_state, verbose
         As in :class:`OnlineClassifier`.
 
     Attributes
@@ -163,10 +168,10 @@ class AppleRegressor(AppleEstimator, OnlineRegressor):
 
     Parameters
     ----------
-    alpha, heuristic, epochs, grow, degree, fallback, expand
+    alpha, heuristic, epochs, grow, degree, fallback, expand, numeric, passes
         As in :class:`AppleClassifier`.
-    loss, quantile, update, learning_rate, l1, l2, squares, numeric, bins, categorical, text, ngrams, bits, memory, \
-passes, shuffle, holdout, patience, random_state, verbose
+    loss, quantile, update, learning_rate, l1, l2, squares, bins, categorical, text, ngrams, bits, memory, shuffle, \
+holdout, patience, random_state, verbose
         As in :class:`OnlineRegressor`.
 
     Attributes

@@ -25,19 +25,20 @@ from pomona.model.inspect import top_features
 from pomona.model.memory import MemoryTrainer, collect, scale_targets
 from pomona.model.pipeline import TargetScale
 from pomona.model.start import plain_options
-from pomona.model.train import Trainer, check_fields
-from pomona.online.apple import new_learner
+from pomona.model.train import Trainer, check_fields, suited
+from pomona.online.apple import new_learner, plan_rounds
 from pomona.online.parameters import UPDATES, OnlineParameters, check, degree_of
-from pomona.options import BINS, EncodeOptions, LearnOptions, ReadOptions
+from pomona.options import EncodeOptions, LearnOptions, ReadOptions
 from pomona.source import open_source
 from pomona.source.files import is_path
 from pomona.source.table import is_frame
 from pomona.task import Task
 
-#: With passes="auto": as many passes as make so many examples, up to a limit by the degree of the features, for
-#: models with products of features begin to overfit sooner.
+#: With passes="auto": as many passes as make so many examples, up to a limit. With products of features the learning
+#: rate falls from pass to pass; all of them together begin to overfit sooner than those that apple chooses.
 AUTO_EXAMPLES = 2_000_000
 AUTO_PASSES = {1: 20, 2: 5, 3: 5}
+APPLE_PASSES = 20
 #: Files smaller than this are read once more to count their rows, which the number of passes depends on.
 COUNTED_BYTES = 1 << 26
 #: Bytes of one feature of a row that is kept.
@@ -104,14 +105,9 @@ class OnlineEstimator(BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    @property
-    def _degree(self) -> int:
-        """Of the features, for choices that depend on how many there are."""
-        return degree_of(self._learn_options())
-
     def _encode_options(self) -> EncodeOptions:
-        bins = BINS[self._degree] if self.bins is None else int(self.bins)
-        return EncodeOptions(numeric=self.numeric, bins=bins)
+        given = EncodeOptions(numeric=self.numeric, bins=None if self.bins is None else int(self.bins))
+        return suited(given, self._learn_options())
 
     def _read_options(self, names: Sequence[str], **given: Any) -> ReadOptions:
         own = {
@@ -147,9 +143,11 @@ class OnlineEstimator(BaseEstimator):
         learn = self._learn_options(**({"passes": 1, "holdout": 0.0} if stream else {}))
         if first:
             self.model_ = self._start(X, weights, task, learn, keep_constant=stream, read=read)
-        degree, auto = degree_of(learn), self.passes == "auto" and not stream
+            if stream:  # how long, nobody knows
+                plan_rounds(self.model_.learner, learn, None)
+        auto = self.passes == "auto" and not stream
         if self._is_large(X):
-            learn = replace(learn, passes=auto_passes(len(labels), degree)) if auto else learn
+            learn = with_passes(learn, len(labels)) if auto else learn
             trainer = self._run_large(X, labels, weights, learn)
         else:
             source = inputs.source_of(X, self._names(), self.model_.encoder)
@@ -157,7 +155,7 @@ class OnlineEstimator(BaseEstimator):
             examples = collect(self.model_, chunks, labels, weights, shuffle=bool(learn.shuffle))
             if task.kind == "regression":
                 examples = scale_targets(self.model_, examples)
-            learn = replace(learn, passes=auto_passes(len(examples), degree)) if auto else learn
+            learn = with_passes(learn, len(examples)) if auto else learn
             memory_trainer = MemoryTrainer(self.model_, learn, examples, source, self._report)
             memory_trainer.run_passes()
             trainer = memory_trainer
@@ -282,7 +280,7 @@ class OnlineEstimator(BaseEstimator):
         if self.passes == "auto":
             rows = source.n_rows if hasattr(source, "batches") else source.n_examples
             rows = _count(data, source, options) if rows is None else rows
-            learn = replace(learn, passes=auto_passes(rows, degree_of(learn)))
+            learn = with_passes(learn, rows)
         model = train(source, read=options, encode=self._encode_options(), learn=learn, progress=self._report)
         self._adopt(model, [name for name in columns if name not in {target, options.weight, *options.ignore}])
         return self
@@ -408,11 +406,12 @@ class OnlineEstimator(BaseEstimator):
         return estimator
 
 
-def auto_passes(examples: int | None, degree: int) -> int:
-    """Passes that let small data converge, and large data be read not more often than needed."""
-    if examples is None:
-        return 1
-    return max(1, min(AUTO_EXAMPLES // max(examples, 1), AUTO_PASSES[degree]))
+def with_passes(learn: LearnOptions, examples: int | None) -> LearnOptions:
+    """As many passes as let small data converge, while large data is read not more often than needed."""
+    degree = degree_of(learn)
+    most = APPLE_PASSES if learn.learner == "apple" else AUTO_PASSES[degree]
+    passes = 1 if examples is None else max(1, min(AUTO_EXAMPLES // max(examples, 1), most))
+    return replace(learn, passes=passes, decay=degree > 1 and passes > 1)
 
 
 def _count(data: Any, source: Any, read: ReadOptions) -> int | None:

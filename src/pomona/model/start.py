@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -42,7 +43,7 @@ def peek(source: Source, rows: int) -> tuple[NDArray[Any], Iterator[Chunk]]:
     first_labels = getattr(source, "first_labels", None)
     found = None if first_labels is None else first_labels(rows)
     # One class alone, and a mistake in the data is likely: whatever is wrong there is reported first.
-    if found is not None and len(found) and found.min() < found.max():
+    if found is not None and len(found) and (found != found[0]).any():
         return found, source.chunks()
     chunks = source.chunks()
     seen: list[Chunk] = []
@@ -58,6 +59,19 @@ def peek(source: Source, rows: int) -> tuple[NDArray[Any], Iterator[Chunk]]:
         raise DataFormatError("the data has no examples", file=source.name)
     labels = np.concatenate([chunk.labels for chunk in seen if chunk.labels is not None])[:rows]
     return labels, itertools.chain(seen, chunks)
+
+
+@contextlib.contextmanager
+def looking_up(source: Any, learner: Any) -> Iterator[None]:
+    """While a source that can is asked to find the learner's rows on its own threads."""
+    if not hasattr(source, "look_up") or not hasattr(learner, "look_up"):
+        yield
+        return
+    source.look_up = learner.look_up
+    try:
+        yield
+    finally:
+        source.look_up = None
 
 
 def expected_examples(source: Source) -> int | None:

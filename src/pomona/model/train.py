@@ -18,7 +18,16 @@ from pomona.model.families import family
 from pomona.model.keep import KeptChunks
 from pomona.model.order import in_order
 from pomona.model.pipeline import Model, TargetScale
-from pomona.model.start import class_factors, expected_examples, find_task, known, open_data, peek, plain_options
+from pomona.model.start import (
+    class_factors,
+    expected_examples,
+    find_task,
+    known,
+    looking_up,
+    open_data,
+    peek,
+    plain_options,
+)
 from pomona.online.apple import AppleLearner, new_learner, plan_rounds
 from pomona.online.learner import OnlineLearner
 from pomona.online.losses import losses
@@ -30,6 +39,10 @@ if TYPE_CHECKING:
     from pomona.encode import TableEncoder
 
 DEFAULT_READ, DEFAULT_ENCODE, DEFAULT_LEARN = ReadOptions(), EncodeOptions(), LearnOptions()
+
+
+#: apple multiplies what it finds: beside the hat functions, the numbers themselves make short work of smooth surfaces.
+APPLE_NUMERIC = "hat+standard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +91,21 @@ def train(
         return train_batch(data, read, encode, learn, progress)
     check(learn)
     start = time.perf_counter()
-    source, encoder = open_data(data, read, with_bins(encode, learn), family(learn.learner))
+    source, encoder = open_data(data, read, suited(encode, learn), family(learn.learner))
     options = plain_options(read, encode, learn)
     labels, chunks = peek(source, encode.sample_rows)
     model = _start(source, labels, encoder, learn, options)
     trainer = Trainer(model, learn, labels, source, progress)
-    trainer.run_chunks(chunks)
+    with looking_up(source, model.learner):
+        trainer.run_chunks(chunks)
     model.summary = trainer.summary(source.name, time.perf_counter() - start)
     return model
 
 
-def with_bins(encode: EncodeOptions, learn: LearnOptions) -> EncodeOptions:
-    """The number of bins that suits the degree of the interactions, where none is given."""
-    return encode if encode.bins is not None else replace(encode, bins=BINS[degree_of(learn)])
+def suited(encode: EncodeOptions, learn: LearnOptions) -> EncodeOptions:
+    """The encoding of numbers that suits the learner, where none is given."""
+    numeric = APPLE_NUMERIC if encode.numeric == "auto" and learn.learner == "apple" else encode.numeric
+    return replace(encode, numeric=numeric, bins=BINS[degree_of(learn)] if encode.bins is None else encode.bins)
 
 
 def _start(
@@ -163,6 +178,8 @@ class Trainer:
         for number in range(self.learn.passes):
             self._seen, self._held = 0, [0.0, 0.0]
             rng = np.random.default_rng([self.learn.seed, number])
+            if self.learn.decay:
+                self.model.learner.scale_rate(1 - number / self.learn.passes)
             for buffer in one_pass():
                 self._learn(buffer, rng)
                 self._report(number)
@@ -177,6 +194,7 @@ class Trainer:
                 self._best, stale = (self.held_out, self._copy()), 0
             elif (stale := stale + 1) >= self.learn.patience:
                 break
+        self.model.learner.scale_rate(1.0)
         if self._best is not None and stale:
             self.held_out = self._best[0]
             self.model.learner = type(self.model.learner).from_state(self._best[1])

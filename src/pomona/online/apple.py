@@ -94,6 +94,7 @@ class AppleLearner(OnlineLearner):
         self.parents = Parents(parameters.squares)
         #: Numbers of examples after which a round takes place; None: at doubling numbers.
         self.schedule: list[int] | None = None
+        self.planned = False
         self._expandable = np.zeros(0, np.bool_)
         self._field_marks = np.zeros(0, np.uint8)
         super().__init__(parameters, fields)
@@ -109,6 +110,7 @@ class AppleLearner(OnlineLearner):
 
     def plan(self, schedule: Sequence[int] | None) -> None:
         """Fix the numbers of examples after which rounds take place; None: doubling, for streams of unknown size."""
+        self.planned = True
         self.schedule = None if schedule is None else sorted(schedule)
         self._set_pause()
 
@@ -182,18 +184,26 @@ class AppleLearner(OnlineLearner):
 
     def _statistics(self, rows: NDArray[np.int64], slots: NDArray[np.int64], degree: NDArray[np.int64]) -> Statistics:
         """What is known of base features in these rows and of products in these slots."""
-        weights, scales, sums = [], [], []
+        weights, scales, evidence, sums = [], [], [], []
         for table, places in ((0, rows), (1, slots)):
             w, s = self.weights_of(table, places)
             scale = np.where(s > 0, 1 / np.where(s > 0, s, 1.0), 1.0) if self.parameters.normalized else np.ones(len(s))
             weights.append(w / scale.reshape([-1] + [1] * (w.ndim - 1)))
             scales.append(scale)
+            evidence.append(self.grown.evidence(table, places))
             moments = self.grown.moments[table]
             kept = moments[places] if self.grown.keeps_moments else np.zeros((len(places), moments.shape[1]))
             sums.append(kept)
         total = np.concatenate(sums)
         return Statistics(
-            np.concatenate(weights), np.concatenate(scales), degree, total[:, 2], total[:, 0], total[:, 1], total[:, 3:]
+            weight=np.concatenate(weights),
+            scale=np.concatenate(scales),
+            degree=degree,
+            evidence=np.concatenate(evidence),
+            count=total[:, 2],
+            moment=total[:, 0],
+            error_moment=total[:, 1],
+            gradient=total[:, 3:],
         )
 
     def _best(self, links: NDArray[np.int64], scores: NDArray[np.float32], size: int) -> list[int]:
@@ -371,11 +381,11 @@ def new_learner(parameters: OnlineParameters, fields: Sequence[str], options: Le
 
 
 def plan_rounds(learner: OnlineLearner, options: LearnOptions, examples: int | None) -> None:
-    """Fix when the features of an apple learner grow, before its first example.
+    """Fix when the features of an apple learner grow, once and for all.
 
     ``examples`` is the number in one pass; None: not known, so that rounds take place at doubling numbers.
     """
-    if not isinstance(learner, AppleLearner) or learner.examples:
+    if not isinstance(learner, AppleLearner) or learner.planned:
         return
     if options.rounds is not None:
         learner.plan(options.rounds)

@@ -71,6 +71,10 @@ class OnlineLearner:
             model.lowest = model.highest = 0.0
         self.tables.describe(model)
 
+    def scale_rate(self, factor: float) -> None:
+        """Learn on with so much of the learning rate."""
+        self._model.learning_rate = self.parameters.learning_rate * factor
+
     @property
     def uses_fields(self) -> bool:
         """Whether it matters which field a feature belongs to."""
@@ -221,6 +225,10 @@ class OnlineLearner:
         """Rows of the tables in place of ids; features never met before get a row and leave their name."""
         return self._rows(chunk, grow=True)
 
+    def look_up(self, ids: NDArray[np.uint64]) -> NDArray[np.uint32] | None:
+        """Rows of features met so far, for ``Chunk.rows``; called on any thread."""
+        return None if self.map is None else self.map.find(ids)
+
     def _rows(self, chunk: Chunk, grow: bool) -> RowChunk:
         if isinstance(chunk, RowChunk):
             return chunk
@@ -237,7 +245,8 @@ class OnlineLearner:
         else:
             self.map = self.map or _native.IdMap(self.tables.row_limit)
             if grow:
-                indices, fresh = self.map.insert(indices)  # type: ignore[arg-type]
+                found = None if chunk.rows is None else chunk.rows[first:last]
+                indices, fresh = self.map.insert(indices, found)  # type: ignore[arg-type]
                 self.names.note_fresh(chunk, fresh + first)
             else:
                 indices = self.map.find(indices)  # type: ignore[arg-type]

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import mmap
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pomona import _native
+from pomona._buffers import HUGE, zeros
 from pomona.online.parameters import OnlineParameters
-
-#: Tables from this size on lie in huge pages.
-HUGE = 1 << 22
 
 
 def slots_needed(degree: int, rows: int) -> int:
     """Multisets of ``degree`` out of ``rows`` features."""
     return rows if degree == 1 else rows * (rows + 1) // 2 if degree == 2 else rows * (rows + 1) * (rows + 2) // 6
-
-
-def zeros(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
-    """Zeros in memory that is taken as it is touched, in huge pages: random access then misses fewer addresses."""
-    size = shape[0] * shape[1] * np.dtype(dtype).itemsize
-    if size < HUGE or not hasattr(mmap, "MADV_HUGEPAGE"):
-        return np.zeros(shape, dtype)
-    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    memory.madvise(mmap.MADV_HUGEPAGE)
-    return np.frombuffer(memory, dtype).reshape(shape)
 
 
 class Tables:
@@ -44,6 +31,7 @@ class Tables:
         self.slots: list[NDArray[Any]] = []
         self.touched: list[NDArray[np.float64]] = []
         self.hashed: list[bool] = []
+        self._reserved: dict[int, NDArray[Any]] = {}
         self.intercept = np.zeros(parameters.stride, parameters.real)
         tables = 1 if parameters.bits is not None else self.degree
         for _ in range(tables):
@@ -112,8 +100,18 @@ class Tables:
         self.describe(model)
 
     def _extend(self, i: int, n_slots: int) -> None:
-        grown, clocks = self._empty(n_slots), self._clocks(n_slots)
-        grown[: len(self.slots[i])] = self.slots[i]
+        clocks = self._clocks(n_slots)
+        reserved = self._reserved.get(i)
+        if reserved is None or len(reserved) < n_slots or reserved.ctypes.data != self.slots[i].ctypes.data:
+            # Addresses for all that it may ever need, so that it is copied no more; memory is taken as it is touched.
+            most = self.product_limit if i else self.row_limit
+            whole = most if n_slots * self.slot_bytes >= HUGE else n_slots
+            try:
+                self._reserved[i] = self._empty(max(whole, n_slots))
+            except OSError:
+                self._reserved[i] = self._empty(n_slots)
+            self._reserved[i][: len(self.slots[i])] = self.slots[i]
+        grown = self._reserved[i][:n_slots]
         clocks[: len(self.touched[i])] = self.touched[i]
         self.slots[i], self.touched[i] = grown, clocks
 
@@ -132,6 +130,7 @@ class Tables:
         """More outputs: the weights of the new classes start at zero."""
         old = self.parameters
         self.parameters = parameters
+        self._reserved.clear()
         self.slots = [_widened(table, old, parameters) for table in self.slots]
         self.intercept = _widened(self.intercept[None], old, parameters)[0]
 

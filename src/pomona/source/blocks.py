@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from pomona import _native
 from pomona._buffers import BufferPool
-from pomona.chunk import Chunk
+from pomona.chunk import Chunk, LookUp
 from pomona.errors import DataFormatError, OptionError
 from pomona.options import ReadOptions
 from pomona.source.files import InputFile, Stream, empty_file, guess_lines
 
 #: Bytes of text parsed at once: large enough to hide the cost of a call, small enough for the caches.
-BLOCK_BYTES = 1 << 21
+BLOCK_BYTES = 1 << 22
 #: The longest line that is read.
 MAX_LINE = 1 << 30
 #: Blocks a thread may be ahead of the reader of the chunks.
@@ -209,6 +209,7 @@ class TextSource:
     """Examples from text files, in the order in which they stand there."""
 
     n_examples: int | None = None
+    look_up: LookUp | None = None
 
     def __init__(self, paths: Sequence[str], parser: BlockParser, options: ReadOptions) -> None:
         if options.threads is not None and options.threads < 1:
@@ -278,7 +279,7 @@ class TextSource:
         parsed = OrderedMap(blocks, self._parse, self._threads, AHEAD * self._threads)
         line = 1
         with contextlib.closing(iter(parsed)) as results:
-            for block, rows in results:
+            for block, rows, found in results:
                 if block.first:
                     line = 1
                 if isinstance(rows, _native.TextError):
@@ -288,11 +289,15 @@ class TextSource:
                     self.first_skipped = self.first_skipped or _error(rows.error, block.file, line)
                 self._consumed = block.consumed
                 if len(rows.labels):
-                    yield self._parser.chunk(block.text, rows, block.file, line + rows.first_line)
+                    chunk = self._parser.chunk(block.text, rows, block.file, line + rows.first_line)
+                    yield chunk if found is None else replace(chunk, rows=found)
                 line += rows.n_lines
 
-    def _parse(self, block: Block) -> tuple[Block, _native.TextRows | _native.TextError]:
-        return block, self._parser.parse(block.text)
+    def _parse(self, block: Block) -> tuple[Block, _native.TextRows | _native.TextError, NDArray[np.uint32] | None]:
+        rows = self._parser.parse(block.text)
+        if self.look_up is None or isinstance(rows, _native.TextError):
+            return block, rows, None
+        return block, rows, self.look_up(rows.ids)
 
 
 def _error(error: _native.TextError, file: str, first_line: int) -> DataFormatError:

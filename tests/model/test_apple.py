@@ -1,0 +1,152 @@
+"""apple from files and arrays: schedules, options, files."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pomona import AppleClassifier, AppleRegressor, load
+from pomona.errors import OptionError
+from pomona.model import train
+from pomona.model.inspect import as_text, describe
+from pomona.online.heuristics import by_scaled_weight
+from pomona.options import LearnOptions, ReadOptions
+
+APPLE = LearnOptions(learner="apple")
+
+
+def text(path: Path, n: int = 600) -> Path:
+    rng = np.random.default_rng(0)
+    lines = []
+    for _ in range(n):
+        words = [f"w{i}" for i in range(8) if rng.random() < 0.5]
+        label = 1 if ("w1" in words) == ("w2" in words) else -1
+        lines.append(f"{label} |t {' '.join(words)}\n")
+    path.write_text("".join(lines))
+    return path
+
+
+def table(path: Path, n: int = 900) -> Path:
+    rng = np.random.default_rng(1)
+    a, b, c = rng.uniform(-1, 1, (3, n))
+    rows = "".join(f"{x},{y},{z},{int(x * y > 0)}\n" for x, y, z in zip(a, b, c, strict=True))
+    path.write_text("a,b,c,label\n" + rows)
+    return path
+
+
+def rounds(model: Any) -> int:
+    return len(set(model.learner.parents.rounds))
+
+
+def test_a_text_of_unknown_length_has_the_rounds_of_its_epochs(tmp_path: Path) -> None:
+    model = train(text(tmp_path / "a.vw"), learn=APPLE)
+    assert rounds(model) == 5
+    assert model.learner.schedule == [100, 200, 300, 400, 500]
+
+
+def test_compressed_text_tells_no_length_so_that_rounds_double(tmp_path: Path) -> None:
+    import gzip
+
+    plain = text(tmp_path / "a.vw", 2500).read_bytes()
+    (tmp_path / "a.vw.gz").write_bytes(gzip.compress(plain))
+    model = train(tmp_path / "a.vw.gz", learn=APPLE)
+    assert model.learner.schedule is None
+    assert rounds(model) == 2
+
+
+def test_epochs_extend_over_all_passes_or_the_first(tmp_path: Path) -> None:
+    path = text(tmp_path / "a.vw")
+    over_all = train(path, learn=dataclasses.replace(APPLE, passes=3))
+    first = train(path, learn=dataclasses.replace(APPLE, passes=3, grow="first"))
+    assert over_all.learner.schedule == [300, 600, 900, 1200, 1500]
+    assert first.learner.schedule == []  # and frozen since
+    assert rounds(over_all) == rounds(first) == 5
+
+
+def test_rounds_by_numbers_of_examples(tmp_path: Path) -> None:
+    model = train(text(tmp_path / "a.vw"), learn=dataclasses.replace(APPLE, rounds=(50, 250)))
+    assert rounds(model) == 2
+
+
+def test_a_reloaded_model_needs_no_option_and_predicts_the_same_bits(tmp_path: Path) -> None:
+    path = text(tmp_path / "a.vw")
+    model = train(path, learn=dataclasses.replace(APPLE, alpha=1.2, heuristic="ssm"))
+    model.save(tmp_path / "a.pomona")
+    again = load(tmp_path / "a.pomona")
+    a, b = (np.concatenate(list(m.predict(path))) for m in (model, again))
+    assert a.tobytes() == b.tobytes()
+    report = as_text(describe(again, 5), "a")
+    assert "apple learner" in report
+    assert "chosen in 5 rounds" in report
+    assert "t:w1 · t:w2" in report
+
+
+def test_a_function_is_known_to_the_file_by_its_name(tmp_path: Path) -> None:
+    model = train(text(tmp_path / "a.vw"), learn=dataclasses.replace(APPLE, heuristic=by_scaled_weight))
+    model.save(tmp_path / "a.pomona")
+    assert load(tmp_path / "a.pomona").options["learn"]["heuristic"] == "by_scaled_weight"
+
+
+def test_a_column_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    learn = dataclasses.replace(APPLE, expand=("a", "d"))
+    with pytest.raises(OptionError, match="expand names the column 'd', which is not among a, b, c"):
+        train(table(tmp_path / "t.csv"), read=ReadOptions(target="label"), learn=learn)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alpha": -0.5}, "alpha must be a number from 0 to 4; got -0.5"),
+        ({"alpha": float("nan")}, "alpha must be a number from 0 to 4; got nan"),
+        ({"epochs": 0}, "epochs must be a whole number >= 1; got 0"),
+        ({"degree": 0}, "degree must be None or >= 1; got 0"),
+        ({"grow": "none"}, "grow must be all or first; got 'none'"),
+        ({"rounds": (5, 5)}, r"rounds must be rising numbers of examples above 0; got \(5, 5\)"),
+        ({"heuristic": "luck"}, "the heuristic must be one of weight, scaled, .* or a function .*; got 'luck'"),
+        ({"update": "ftrl"}, "apple needs the update adaptive, adagrad or sgd; got 'ftrl'"),
+        ({"interactions": "quadratic"}, "apple makes products of its own: interactions must be linear"),
+    ],
+)
+def test_malformed_options(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        train(text(tmp_path / "a.vw"), learn=dataclasses.replace(APPLE, **options))
+
+
+def test_partial_fit_grows_at_doubling_numbers() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], (2100, 5))
+    y = X[:, 0] * X[:, 3] > 0
+    learner = AppleClassifier(numeric="raw")
+    for start in range(0, 2100, 300):
+        learner.partial_fit(X[start : start + 300], y[start : start + 300], classes=[False, True])
+    assert len(set(learner.model_.learner.parents.rounds)) == 2
+    assert learner.score(X, y) == 1.0
+
+
+def test_terms_are_named_and_ordered() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (4000, 6))
+    y = 2 * X[:, 1] * X[:, 4] - X[:, 2]
+    terms = AppleRegressor(numeric="raw").fit(X, y).terms_
+    assert set(terms["name"][:2]) == {"x1 · x4", "x2"}
+    strength = np.abs(terms["weight"]) * terms["scale"]
+    assert (np.diff(strength) <= 0).all()
+    assert terms["degree"][list(terms["name"]).index("x1 · x4")] == 2
+
+
+def test_memory_does_not_grow_once_the_parents_are_fixed() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.choice([0.0, 1.0], (6000, 12))
+    y = X[:, 0] * X[:, 1] > 0
+    sizes = []
+    learner = AppleClassifier(numeric="raw")
+    for start in range(0, 6000, 500):
+        learner.partial_fit(X[start : start + 500], y[start : start + 500], classes=[False, True])
+        if start == 1500:
+            learner.model_.learner.freeze()
+        sizes.append(learner.model_.learner.tables.nbytes)
+    assert len(set(sizes[4:])) == 1
