@@ -22,9 +22,9 @@ inline void fill(pm_map_entry& entry, uint64_t id, uint64_t row_plus_one) {
 class Follower {
  public:
   // Whether ids[i] stands where it is expected, or a little later.
-  bool finds(const uint64_t* ids, int64_t i) {
-    if (trust_ == 0) {  // wait until the first id of an example comes again
-      if (i == 0 || ids[i] != ids[first_]) return false;
+  bool finds(const uint64_t* ids, int64_t i, int64_t n) {
+    if (trust_ == 0) {  // wait until the first two ids of an example come again
+      if (ids[i] != ids[first_] || i == 0 || i + 1 == n || ids[i + 1] != ids[first_ + 1]) return false;
       at_ = first_;
       first_ = i;
     } else {
@@ -96,7 +96,7 @@ int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, uint32_t*
   const bool full = map->limit && map->count >= map->limit;
   Follower follower;
   for (int64_t i = 0; i < n; ++i) {
-    if (follower.finds(ids, i)) {
+    if (follower.finds(ids, i, n)) {
       rows[i] = rows[follower.place()];
       continue;
     }
