@@ -48,3 +48,33 @@ int32_t pm_parse_vw(const char* text, int64_t size, const pm_text_options* optio
 int32_t pm_parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows) {
   return PM_DISPATCH(parse_svmlight(text, size, options, rows));
 }
+
+int32_t pm_tuples_explore(pm_tuples* tuples, const uint32_t* codes, int64_t n, const pm_tuples* lower,
+                          const int32_t* parents, void* scratch) {
+  return PM_DISPATCH(tuples_explore(*tuples, codes, n, lower, parents, scratch));
+}
+
+int32_t pm_tuples_rows(const pm_tuples* tuples, const uint32_t* codes, int64_t n, uint32_t* rows) {
+  return PM_DISPATCH(tuples_rows(*tuples, codes, n, rows));
+}
+
+int32_t pm_tuples_count(const pm_tuples* tuples, const uint32_t* codes, const int32_t* labels, int64_t n,
+                        int32_t n_classes, uint32_t* counts) {
+  return PM_DISPATCH(tuples_count(*tuples, codes, labels, n, n_classes, counts));
+}
+
+int32_t pm_tuples_learn(const pm_tuples* tuples, pm_tuple_model* model, const uint32_t* codes, const int32_t* labels,
+                        int64_t n, void* scratch) {
+  return PM_DISPATCH(tuples_learn(*tuples, *model, codes, labels, n, scratch));
+}
+
+int32_t pm_tuples_predict(const pm_tuples* tuples, const float* weights, int64_t stride, const float* bias,
+                          int32_t n_outputs, const uint32_t* codes, int64_t n, float* scores) {
+  return PM_DISPATCH(tuples_predict(*tuples, weights, stride, bias, n_outputs, codes, n, scores));
+}
+
+int32_t pm_tuples_drop(const pm_tuples* tuples, const float* weights, int64_t stride, const float* bias,
+                       int32_t n_outputs, const uint32_t* codes, const int32_t* labels, int64_t n, double* drops,
+                       void* scratch) {
+  return PM_DISPATCH(tuples_drop(*tuples, weights, stride, bias, n_outputs, codes, labels, n, drops, scratch));
+}

@@ -13,6 +13,18 @@
   int32_t parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);        \
   int32_t online_predict(const pm_online& model, const pm_chunk& chunk, void* memory, int64_t memory_bytes,         \
                          double* predictions);                                                                      \
+  int32_t tuples_explore(pm_tuples& tuples, const uint32_t* codes, int64_t n, const pm_tuples* lower,               \
+                         const int32_t* parents, void* memory);                                                     \
+  int32_t tuples_rows(const pm_tuples& tuples, const uint32_t* codes, int64_t n, uint32_t* rows);                    \
+  int32_t tuples_count(const pm_tuples& tuples, const uint32_t* codes, const int32_t* labels, int64_t n,             \
+                       int32_t n_classes, uint32_t* counts);                                                        \
+  int32_t tuples_learn(const pm_tuples& tuples, pm_tuple_model& model, const uint32_t* codes, const int32_t* labels, \
+                       int64_t n, void* memory);                                                                    \
+  int32_t tuples_predict(const pm_tuples& tuples, const float* weights, int64_t stride, const float* bias,          \
+                         int32_t n_outputs, const uint32_t* codes, int64_t n, float* scores);                       \
+  int32_t tuples_drop(const pm_tuples& tuples, const float* weights, int64_t stride, const float* bias,             \
+                      int32_t n_outputs, const uint32_t* codes, const int32_t* labels, int64_t n, double* drops,     \
+                      void* memory);                                                                                \
   }                                                                                                                 \
   }
 

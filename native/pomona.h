@@ -290,6 +290,88 @@ PM_API int32_t pm_hash_rows(const pm_chunk* chunk, uint64_t* hashes);
 PM_API int32_t pm_gather_rows(const pm_chunk* chunk, const int64_t* order, int64_t n, int64_t* indptr, void* indices,
                               float* values, uint16_t* fields, double* labels, double* weights);
 
+// ---- tuples of coded attributes: counting and learning (tuples.cpp, tuples_kernel.cpp) ----
+// A row of codes has one code an attribute. A tuple is up to `order` attributes; its value combinations are cells,
+// numbered by mixed radix: cell = starts[t] + sum over positions p of code[columns[p][t]] * strides[p][t]. The first
+// stride is 1, and shorter tuples have strides of 0. Cells that occur are features; a feature has a row of parameters, 1 … n_rows, and row 0 stands for
+// all cells that do not occur.
+#define PM_MAX_ORDER 8
+typedef enum {
+  PM_TUPLES_CELLS = 0,   // row = cell + 1
+  PM_TUPLES_RANKED = 1,  // row = rank of the cell's bit (eq. 3.1), 0 where it is not set
+  PM_TUPLES_HASHED = 2   // row = 1 + hash(cell) mod n_rows (a power of two): collides, for comparison
+} pm_tuple_index;
+
+typedef struct {
+  uint64_t bits;
+  uint64_t rank;  // bits set in the words before
+} pm_rank_word;
+
+typedef struct {
+  int32_t order;
+  int32_t n_columns;
+  int32_t index;            // pm_tuple_index
+  int32_t reserved;
+  int64_t n_tuples;
+  const int32_t* columns;   // order x n_tuples
+  const uint32_t* strides;  // order x n_tuples
+  const uint64_t* starts;   // n_tuples + 1; a tuple has less than 2^32 cells
+  const uint32_t* sizes;    // n_columns: codes are less than these
+  pm_rank_word* words;      // one for 64 cells
+  uint64_t n_words;
+  uint64_t n_rows;
+} pm_tuples;
+
+// Parameters of one feature: for all outputs side by side (`padded` of them, a multiple of four) w as float, then the
+// upper halves of G and of L in 32 bits; with one output {w, G, L, unused}, all float. L of row 0 is 0.
+typedef struct {
+  float* slots;             // n_rows + 1 rows
+  float* bias;              // one more row: the intercept
+  int32_t n_classes;
+  int32_t n_outputs;        // 1 (two classes) or n_classes
+  int32_t padded;           // 1, 4, or a multiple of eight
+  float eta, l2;
+  float reserved;
+  uint64_t examples;        // learnt so far: fixes the random rounding
+  double loss_sum;          // progressive: each example is predicted before it is learnt
+  double errors;
+} pm_tuple_model;
+
+// All functions check tuples and codes first: PM_BAD_INPUT.
+// Bytes of scratch for one call.
+PM_API int64_t pm_tuples_scratch_bytes(const pm_tuples* tuples, int32_t padded);
+// Counts bits into ranks; sets n_rows.
+PM_API int32_t pm_tuples_rank(pm_tuples* tuples);
+// Sets the bits of the cells that occur. With parents, a cell counts only if all its parts do in the tuples one order
+// lower: parents[p][t] is the number of the part without position p, or -1.
+PM_API int32_t pm_tuples_explore(pm_tuples* tuples, const uint32_t* codes, int64_t n, const pm_tuples* lower,
+                                 const int32_t* parents, void* scratch);
+// Rows of all tuples: n x n_tuples.
+PM_API int32_t pm_tuples_rows(const pm_tuples* tuples, const uint32_t* codes, int64_t n, uint32_t* rows);
+// counts[row * n_classes + label] += 1, row 0 included.
+PM_API int32_t pm_tuples_count(const pm_tuples* tuples, const uint32_t* codes, const int32_t* labels, int64_t n,
+                               int32_t n_classes, uint32_t* counts);
+// One step of AdaGrad on the softmax loss for each example, in order. PM_NOT_FINITE: a score is not a finite number.
+PM_API int32_t pm_tuples_learn(const pm_tuples* tuples, pm_tuple_model* model, const uint32_t* codes,
+                               const int32_t* labels, int64_t n, void* scratch);
+// Scores n x n_outputs: bias[k] + sum over tuples of weights[row * stride + k].
+PM_API int32_t pm_tuples_predict(const pm_tuples* tuples, const float* weights, int64_t stride, const float* bias,
+                                 int32_t n_outputs, const uint32_t* codes, int64_t n, float* scores);
+// drops[t] += loss without tuple t minus loss with all, summed over the examples.
+PM_API int32_t pm_tuples_drop(const pm_tuples* tuples, const float* weights, int64_t stride, const float* bias,
+                              int32_t n_outputs, const uint32_t* codes, const int32_t* labels, int64_t n,
+                              double* drops, void* scratch);
+
+// ---- supervised cuts of a numeric attribute (discretize.cpp) ----
+// Fayyad and Irani's entropy cuts with their MDL stop. counts: n_values x n_classes, one row a distinct value, rising.
+// cuts[i]: the cut lies between values cuts[i] and cuts[i] + 1; rising. At most n_values - 1 of them; returns how many, or
+// -1 for bad sizes. scratch: pm_mdl_scratch_bytes.
+PM_API int64_t pm_mdl_scratch_bytes(int64_t n_values, int32_t n_classes);
+PM_API int64_t pm_mdl_cuts(const uint32_t* counts, int64_t n_values, int32_t n_classes, int64_t* cuts, void* scratch);
+// The bin of each value: how many cuts are less than it; n_cuts + 1 for NaN.
+PM_API void pm_bin_codes(const double* values, int64_t n, const double* cuts, int64_t n_cuts, uint32_t* codes,
+                         int64_t stride);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,9 +3,10 @@
 For every set: 80/20 random splits by seed, sets of several classes as their largest class against the rest, squared
 loss (--loss logistic: the second table), 0-1 or squared error on the test part. Methods: lin, quad, cubic (all degrees
 up to 3); apple at five values of alpha (6 epochs, parents by |w|); ssm likewise; scaled (parents by |w| times the
-scale of the feature, which is the peer's rule); reach (that times the root of the number of examples that had it); and
-the peer: Vowpal Wabbit's --stage_poly with the same number of rounds, and its baselines. All get the same rows of the
-same features: numbers as they are (--scaled: moved to [0, 1]), categories one-hot, counts of words.
+scale of the feature, which is the peer's rule); evidence (that times the root of the sum of squared gradients); reach
+(scaled times the root of the number of examples that had the feature); and the peer: Vowpal Wabbit's --stage_poly with
+the same number of rounds, and its baselines. All get the same rows of the same features: numbers as they are (--scaled:
+moved to [0, 1]), categories one-hot, counts of words.
 
 The learning rate is tuned for each method by progressive validation loss on the first seed's training part: on all of
 it, or on as many rows as half of --cell-seconds allows. A method that would take more than --cell-seconds to

@@ -27,7 +27,13 @@ def reach(known: Any) -> Any:
 
 
 #: Our expansions by their heuristic for parents; "apple" is the paper's.
-HEURISTICS: dict[str, Any] = {"apple": "weight", "ssm": "ssm", "scaled": "scaled", "reach": reach}
+HEURISTICS: dict[str, Any] = {
+    "apple": "weight",
+    "ssm": "ssm",
+    "scaled": "scaled",
+    "evidence": "evidence",
+    "reach": reach,
+}
 INTERACTIONS = {"lin": "linear", "quad": "quadratic", "cubic": "cubic"}
 PEER = "vw-apple"
 PEER_BASELINES = ("vw-lin", "vw-quad", "vw-cubic")

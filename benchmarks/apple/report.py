@@ -24,6 +24,9 @@ from benchmarks.apple.results import (
 from benchmarks.apple.sets import PUBLISHED
 from benchmarks.options import Log, machine, write_json
 
+#: Rules whose errors are set against each other.
+PAIRS = (("apple", "ssm"), ("scaled", "apple"), ("evidence", "scaled"), ("reach", "evidence"))
+
 
 def write_report(log: Log, args: argparse.Namespace) -> None:
     """Write everything, and print the counts."""
@@ -66,7 +69,10 @@ def summary(results: list[SetResults], peer: list[dict[str, Any]]) -> list[str]:
                 f"median relative time of {method.label}: {statistics.median(times):.2f} (published"
                 f" {theirs[method.label]:.2f}); median relative error {statistics.median(errors):.2f}"
             )
-    facts += [_dominance(results, *pair) for pair in (("apple", "ssm"), ("scaled", "apple"), ("reach", "scaled"))]
+    facts += [
+        _dominance(results, *pair)
+        for pair in (("apple", "ssm"), ("scaled", "apple"), ("evidence", "scaled"), ("reach", "evidence"))
+    ]
     for name in HEURISTICS:
         for label, words in (
             ("all alphas", [row["verdict"] for row in peer if row["method"] == name]),

@@ -69,7 +69,7 @@ class LearnOptions:
     squares: bool = True
     #: apple: each round makes s ** alpha monomials parents, s being the mean number of features of an example.
     alpha: float = 1.0
-    #: apple: "weight", "scaled", "ssm", "picky-weight", "picky-ssm", or a function of
+    #: apple: "weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm", or a function of
     #: :class:`pomona.online.heuristics.Statistics`.
     heuristic: str | Callable[..., Any] = "weight"
     #: apple: equal parts of the data, with a round after each but the last.

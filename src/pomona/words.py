@@ -61,7 +61,8 @@ def figure_words(summary: Mapping[str, Any]) -> str:
     parts = []
     if summary.get("loss") is not None:
         error = "" if summary.get("error") is None else f" and error {100 * summary['error']:.2f} %"
-        parts.append(f"{summary['loss_name']} loss {loss_words(summary['loss'])}{error}, progressive")
+        when = summary.get("loss_when", "progressive")
+        parts.append(f"{summary['loss_name']} loss {loss_words(summary['loss'])}{error}, {when}")
     if summary.get("held_out") is not None:
         parts.append(f"{loss_words(summary['held_out'])} held out")
     return ", ".join(parts)

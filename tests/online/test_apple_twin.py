@@ -12,7 +12,7 @@ from pomona.online.parameters import OnlineParameters
 from tests.online.streams import FIELDS, as_chunk, field_of, random_labels, random_rows
 from tests.reference.apple import AppleTwin, Statistics, equal_epochs
 
-HEURISTICS = ("weight", "scaled", "ssm", "picky-weight", "picky-ssm")
+HEURISTICS = ("weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm")
 LOSSES = {"squared": "value", "logistic": "sign", "hinge": "sign", "quantile": "value", "poisson": "count"}
 UPDATES: dict[str, dict[str, Any]] = {
     "adaptive": {},
@@ -145,7 +145,7 @@ def test_a_heuristic_of_ones_own_sees_the_same_statistics() -> None:
 
     def spy(who: str) -> Any:
         def score(known: Statistics) -> np.ndarray:
-            names = ("weight", "scale", "degree", "count", "moment", "error_moment")
+            names = ("weight", "scale", "degree", "evidence", "count", "moment", "error_moment")
             seen[who].append({name: np.asarray(getattr(known, name), np.float64) for name in names})
             return np.abs(known.weight) * np.sqrt(known.count) / known.degree
 

@@ -35,6 +35,8 @@ the examples of the *current epoch*, as r belongs to the current predictor; thos
 
 * ``weight``: sum_k |w_k|;
 * ``scaled``: N sum_k |w_k|;
+* ``evidence``: N sum_k |w_k| sqrt(sum_k G_k / N^2), with G_k the sum of squared gradients since the monomial first
+  appeared, by which the update divides its steps; the same as ``scaled`` when the update is not adaptive;
 * ``ssm``: sum h r^2 m^2 / sum h m^2;
 * a function of :class:`Statistics`, which gives one score a candidate.
 
@@ -81,6 +83,8 @@ class Statistics:
     #: Largest magnitude of the feature; 1 when the update is not normalised.
     scale: np.ndarray
     degree: np.ndarray
+    #: Sum over the outputs of the squared gradients of the scaled feature; 0 when the update is not adaptive.
+    evidence: np.ndarray
     #: Examples that had the feature, sum of h m^2 and sum of h r^2 m^2, all in this epoch.
     count: np.ndarray
     moment: np.ndarray
@@ -186,10 +190,13 @@ class AppleTwin(OnlineTwin):
         slots = [self.table[m] for m in monomials]
         sums = [self.sums.get(m, Sums()) for m in monomials]
         weight = np.array([slot.w for slot in slots]).reshape(len(slots), self.parameters.n_outputs)
+        scale = np.array([slot.N if self.parameters.normalized else 1.0 for slot in slots])
+        squares = np.array([sum(slot.G) if self.parameters.adaptive else 0.0 for slot in slots])
         return Statistics(
             weight=weight[:, 0] if self.parameters.n_outputs == 1 else weight,
-            scale=np.array([slot.N if self.parameters.normalized else 1.0 for slot in slots]),
+            scale=scale,
             degree=np.array([len(m) for m in monomials]),
+            evidence=squares / scale**2,
             count=np.array([s.count for s in sums]),
             moment=np.array([s.moment for s in sums]),
             error_moment=np.array([s.error_moment for s in sums]),
@@ -202,7 +209,11 @@ class AppleTwin(OnlineTwin):
         if self.heuristic.endswith("ssm"):
             return [_ratio(e, m) for e, m in zip(known.error_moment, known.moment, strict=True)]
         sizes = np.abs(known.weight.reshape(len(monomials), self.parameters.n_outputs)).sum(axis=1)
-        return [float(size) for size in (sizes * known.scale if self.heuristic == "scaled" else sizes)]
+        if self.heuristic in ("scaled", "evidence"):
+            sizes = sizes * known.scale
+        if self.heuristic == "evidence" and self.parameters.adaptive:
+            sizes = sizes * np.sqrt(known.evidence)
+        return [float(size) for size in sizes]
 
     def end_epoch(self) -> None:
         size = self.expansion_size()

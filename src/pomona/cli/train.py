@@ -9,7 +9,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from pomona.atomic import check_writable
-from pomona.cli import common
+from pomona.cli import common, higher_order, least_squares
 from pomona.cli.parser import Check, Parser, interactions, joined, names, number, one_of, size, whole, wholes
 from pomona.cli.progress import ProgressDisplay
 from pomona.errors import OptionError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LOSSES = ("squared", "logistic", "hinge", "quantile", "poisson")
 UPDATES = ("adaptive", "adagrad", "sgd", "ftrl")
-HEURISTICS = ("weight", "scaled", "ssm", "picky-weight", "picky-ssm")
+HEURISTICS = ("weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm")
 NUMERIC = ("hat", "onehot", "raw", "standard")
 
 DESCRIPTION = """\
@@ -37,6 +37,8 @@ EXAMPLES = """\
       --passes 3 -o adult.pomona
   pomona train 'day_*.csv.zst' --target click --ignore id,date --holdout 0.1
   pomona train rcv1.vw --learner apple --alpha 1 -o rcv1.pomona
+  pomona train covtype.parquet --target label --learner alr --order 3 \\
+      --select mi --hierarchical -o covtype.pomona
   zcat big.vw.gz | pomona train - --format vw --loss squared -o big.pomona"""
 
 
@@ -50,6 +52,8 @@ def parser() -> Parser:
     _add_apple_options(result)
     _add_learning_options(result)
     _add_pass_options(result)
+    least_squares.add_options(result)
+    higher_order.add_options(result)
     common.add_column_options(result)
     common.add_read_options(result)
     common.add_report_options(result, "print the figures as one JSON object at the end")
@@ -181,7 +185,17 @@ def learn_options(args: argparse.Namespace) -> LearnOptions:
 
 
 #: Learners by name, each with the function that makes its options from the arguments.
-LEARNERS: dict[str, Callable[[argparse.Namespace], Any]] = {"online": learn_options, "apple": learn_options}
+LEARNERS: dict[str, Callable[[argparse.Namespace], Any]] = {
+    "online": learn_options,
+    "apple": learn_options,
+    "gls": least_squares.gls_options,
+    "cls": least_squares.cls_options,
+    "stagewise": least_squares.stagewise_options,
+    "alr": higher_order.alr_options,
+    "anje": higher_order.anje_options,
+    "nb": higher_order.nb_options,
+    "kdb": higher_order.kdb_options,
+}
 
 
 def encode_options(args: argparse.Namespace) -> EncodeOptions:

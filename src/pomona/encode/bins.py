@@ -57,10 +57,10 @@ def edges(values: Floats, counts: Floats, bins: int) -> Floats:
         room = bins - int(heavy.sum())
         last[light[_even_cuts(counts[light], max(room, 1))]] = True
     ends = np.flatnonzero(last[:-1])
-    return _between(values[ends], values[ends + 1])
+    return between(values[ends], values[ends + 1])
 
 
-def _between(low: Floats, high: Floats) -> Floats:
+def between(low: Floats, high: Floats) -> Floats:
     """The shortest number near the middle of two neighbours: a new value falls on the nearer side."""
     found = []
     for bottom, top in zip(low.tolist(), high.tolist(), strict=True):

@@ -79,7 +79,7 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
     ----------
     alpha : float, default=1
         New parents in a round: ``s ** alpha``. The cost rises with it; 0.25 suits sparse data of high dimension.
-    heuristic : {"weight", "scaled", "ssm", "picky-weight", "picky-ssm"} or callable, default="weight"
+    heuristic : {"weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm"} or callable, default="weight"
         What makes a monomial matter: the magnitude of its weight, that times its scale, or the mean of squared error
         times squared value over the mean of squared value. The picky ones test each product before it joins
         the features. A function takes :class:`pomona.online.heuristics.Statistics` and gives a score a monomial.

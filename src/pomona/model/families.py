@@ -32,6 +32,29 @@ class Family:
 FAMILIES = {
     "online": Family("pomona.online.learner:OnlineLearner", "pomona.options:LearnOptions"),
     "apple": Family("pomona.online.apple:AppleLearner", "pomona.options:LearnOptions"),
+    "gls": Family(
+        "pomona.leastsquares.learner:GLSLearner",
+        "pomona.leastsquares.learner:GLSLearnOptions",
+        "pomona.leastsquares.encoder:NumberEncoder",
+    ),
+    "cls": Family(
+        "pomona.leastsquares.learner:CalibratedLearner",
+        "pomona.leastsquares.learner:CalibratedLearnOptions",
+        "pomona.leastsquares.encoder:NumberEncoder",
+    ),
+    "stagewise": Family(
+        "pomona.leastsquares.learner:StagewiseLearner",
+        "pomona.leastsquares.learner:StagewiseLearnOptions",
+        "pomona.leastsquares.encoder:NumberEncoder",
+    ),
+    **{
+        name: Family(
+            f"pomona.higherorder.learner:{title}Learner",
+            f"pomona.higherorder.options:{title}Options",
+            "pomona.higherorder.coder:AttributeCoder",
+        )
+        for name, title in (("alr", "ALR"), ("anje", "AnJE"), ("kdb", "KDB"))
+    },
 }
 
 

@@ -86,7 +86,7 @@ def _option_words(name: str, value: Any) -> str:
 def _top_lines(report: dict[str, Any]) -> list[str]:
     top = report["top"]
     if not top:
-        return ["", "no feature has a weight other than zero"]
+        return ["", report.get("no_top", "no feature has a weight other than zero")]
     classes = [label_words(label) for label in report["task"]["classes"]] if "weights" in top[0] else []
     side_by_side = 0 < len(classes) <= _MAX_COLUMNS
     heads = classes if side_by_side else ["class", "weight"] if classes else ["weight"]

@@ -184,18 +184,26 @@ class AppleLearner(OnlineLearner):
 
     def _statistics(self, rows: NDArray[np.int64], slots: NDArray[np.int64], degree: NDArray[np.int64]) -> Statistics:
         """What is known of base features in these rows and of products in these slots."""
-        weights, scales, sums = [], [], []
+        weights, scales, evidence, sums = [], [], [], []
         for table, places in ((0, rows), (1, slots)):
             w, s = self.weights_of(table, places)
             scale = np.where(s > 0, 1 / np.where(s > 0, s, 1.0), 1.0) if self.parameters.normalized else np.ones(len(s))
             weights.append(w / scale.reshape([-1] + [1] * (w.ndim - 1)))
             scales.append(scale)
+            evidence.append(self.grown.evidence(table, places))
             moments = self.grown.moments[table]
             kept = moments[places] if self.grown.keeps_moments else np.zeros((len(places), moments.shape[1]))
             sums.append(kept)
         total = np.concatenate(sums)
         return Statistics(
-            np.concatenate(weights), np.concatenate(scales), degree, total[:, 2], total[:, 0], total[:, 1], total[:, 3:]
+            weight=np.concatenate(weights),
+            scale=np.concatenate(scales),
+            degree=degree,
+            evidence=np.concatenate(evidence),
+            count=total[:, 2],
+            moment=total[:, 0],
+            error_moment=total[:, 1],
+            gradient=total[:, 3:],
         )
 
     def _best(self, links: NDArray[np.int64], scores: NDArray[np.float32], size: int) -> list[int]:

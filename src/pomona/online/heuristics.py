@@ -27,6 +27,8 @@ class Statistics:
     #: Largest magnitude of the feature.
     scale: Floats
     degree: NDArray[np.int64]
+    #: Sum of squared gradients since the feature first appeared, of the feature divided by its scale, over all outputs.
+    evidence: Floats
     #: Examples of this epoch that had the feature.
     count: Floats
     #: Sum of h m^2.
@@ -49,6 +51,16 @@ def by_weight(known: Statistics) -> Floats:
 def by_scaled_weight(known: Statistics) -> Floats:
     """Magnitude of the weight times the scale of the feature: what it can do to a prediction."""
     return by_weight(known) * known.scale
+
+
+def by_evidence(known: Statistics) -> Floats:
+    """Scaled weight times the root of its evidence: what a feature can do, and how sure it is.
+
+    With adaptive steps a weight moves by about 1 / sqrt(evidence) at a time, so this counts by how many steps it
+    has moved in one direction. A rare feature, whose few steps are large, no longer comes before a frequent one.
+    """
+    sure = np.sqrt(known.evidence) if known.evidence.any() else 1.0  # plain steps keep no sums
+    return by_scaled_weight(known) * sure
 
 
 def by_ssm(known: Statistics) -> Floats:
@@ -79,6 +91,7 @@ class Rule:
 RULES = {
     "weight": Rule(by_weight),
     "scaled": Rule(by_scaled_weight),
+    "evidence": Rule(by_evidence),
     "ssm": Rule(by_ssm, moments=True),
     "picky-weight": Rule(by_weight, by_trial_fit, moments=True),
     "picky-ssm": Rule(by_ssm, by_ssm, moments=True),

@@ -184,6 +184,12 @@ class AppleTables(Tables):
             return np.flatnonzero(slots[:, 2 if single else 0])
         return np.flatnonzero(slots[:, :2].any(axis=1) if single else slots[:, 4:].any(axis=1))
 
+    def evidence(self, table: int, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Sums of squared gradients, over all outputs."""
+        K, P = self.parameters.n_outputs, self.parameters.padded_outputs
+        sums = self.slots[table][places, 1:2] if K == 1 else self.slots[table][places, 4 + P : 4 + P + K]
+        return np.asarray(sums.sum(axis=1, dtype=np.float64))
+
     def used_products(self) -> NDArray[np.int64]:
         """Slots of products that hold anything."""
         used = self.appeared(1)

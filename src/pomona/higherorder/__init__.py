@@ -1,0 +1,1 @@
+"""Higher-order logistic regression over tuples of coded attributes, its generative twins, and Bayesian networks."""
