@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from pomona.leastsquares.arrays import Array, Place, to_numpy
 
-
 #: Rows of zeros and ones are kept up to this many bytes.
 KEPT = 1 << 26
 
