@@ -13,7 +13,7 @@ from scipy import linalg, sparse
 
 from pomona.errors import OptionError
 from pomona.leastsquares import streams
-from pomona.leastsquares.arrays import Array, to_numpy
+from pomona.leastsquares.arrays import Array, Place, to_numpy
 from pomona.leastsquares.generators.base import Features, SeededGenerator, View
 
 #: Rows whose pairwise distances the median is taken of.
@@ -69,6 +69,7 @@ class RandomProjections(SeededGenerator):
 
     # ---- what is done once to each row ----
     def reduction(self, view: View) -> Features | None:
+        """Rows in few dimensions, with a 1 at the end: shifts of projections are part of the product."""
         if "distance" not in self.learnt:
             self._learn(view)
         place, xp = view.place, view.place.xp
@@ -77,12 +78,12 @@ class RandomProjections(SeededGenerator):
         if "basis" in self.learnt:
             basis = self.learnt["basis"].astype(np.float64) / distance
             M, m = place.put(basis), place.put((shift @ basis)[None, :])
-            return lambda X: X @ M - m
+            return lambda X: with_one(X @ M - m, place)
         factors = self.learnt["factors"].astype(np.float64) / distance
         f, m = place.put(factors[None, :]), place.put((shift * factors)[None, :])
 
         def reduce(X: Array) -> Array:
-            return xp.asarray(X.toarray() if sparse.issparse(X) else X) * f - m
+            return with_one(xp.asarray(X.toarray() if sparse.issparse(X) else X) * f - m, place)
 
         return reduce
 
@@ -108,10 +109,15 @@ class RandomProjections(SeededGenerator):
         self.learnt["distance"] = np.array([median_distance(X[few].astype(np.float64), weights[few])])
 
     # ---- what is done at each stage ----
-    def _projection(self, stage: int, size: int, view: View) -> Array:
+    def _projection(self, stage: int, size: int, view: View, shifts: NDArray[Any]) -> Array:
+        """Random directions, and below them what is added to each projection."""
         q = self.learnt["basis"].shape[1] if "basis" in self.learnt else view.d
         Omega = streams.normal((q, size), self.seed, stage, "projection")
-        return view.place.put(Omega * np.float32(1 / self.scale))
+        return view.place.put(np.concatenate([Omega * np.float32(1 / self.scale), shifts]))
+
+
+def with_one(X: Array, place: Place) -> Array:
+    return place.xp.concat([X, place.ones(int(X.shape[0]), 1)], axis=1)
 
 
 def principal_components(X: NDArray[Any], share: NDArray[Any], count: int) -> NDArray[np.float64]:
@@ -135,16 +141,9 @@ class FourierFeatures(RandomProjections):
     kind: ClassVar[str] = "fourier"
 
     def generate(self, stage: int, size: int, view: View) -> Features:
-        Omega = self._projection(stage, size, view)
         phase = streams.uniform((1, size), self.seed, stage, "phase") * (2 * math.pi)
-        b, xp = view.place.put(phase), view.place.xp
-
-        def features(X: Array) -> Array:
-            P = X @ Omega
-            P += b
-            return overwrite(xp, "cos", P)
-
-        return features
+        Omega, xp = self._projection(stage, size, view, phase), view.place.xp
+        return lambda X: overwrite(xp, "cos", X @ Omega)
 
 
 @dataclass
@@ -154,16 +153,9 @@ class RandomLogits(RandomProjections):
     kind: ClassVar[str] = "logits"
 
     def generate(self, stage: int, size: int, view: View) -> Features:
-        Omega = self._projection(stage, size, view)
-        b = view.place.put(streams.normal((1, size), self.seed, stage, "phase"))
-        xp = view.place.xp
-
-        def features(X: Array) -> Array:
-            P = X @ Omega
-            P += b
-            return overwrite(xp, "tanh", P)
-
-        return features
+        shifts = streams.normal((1, size), self.seed, stage, "phase")
+        Omega, xp = self._projection(stage, size, view, shifts), view.place.xp
+        return lambda X: overwrite(xp, "tanh", X @ Omega)
 
 
 @dataclass
@@ -179,14 +171,12 @@ class RandomPolynomials(RandomProjections):
             raise OptionError(f"the degree of random polynomials must be 2 to 6; got {self.degree}")
 
     def generate(self, stage: int, size: int, view: View) -> Features:
-        Omega = self._projection(stage, size, view)
-        b = view.place.put(streams.normal((1, size), self.seed, stage, "phase"))
-        xp = view.place.xp
+        shifts = streams.normal((1, size), self.seed, stage, "phase")
+        Omega, xp = self._projection(stage, size, view, shifts), view.place.xp
         bounds = np.linspace(0, size, self.degree).astype(int).tolist()
 
         def features(X: Array) -> Array:
             P = X @ Omega
-            P += b
             parts = [P[:, a:z] ** power for power, (a, z) in enumerate(zip(bounds, bounds[1:], strict=False), start=2)]
             return xp.concat(parts, axis=1)
 
