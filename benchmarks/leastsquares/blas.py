@@ -67,13 +67,13 @@ def _counted(function: Any, operations: Any) -> Any:
 
 def blas(setting: Setting) -> bool:
     """A stagewise fit on MNIST with its products counted."""
-    data = images(setting, "mnist", 6000)
+    data = images(setting, "mnist", 20_000)
     put, cholesky, solve = arrays.Place.put, gram.cholesky, arrays.Triangle.solve
 
     def counted_put(self: Any, x: Any, *, exact: bool = False) -> Any:
         return put(self, x, exact=exact).view(CountedArray)
 
-    kinds = {"linear": 1024, "calibrated": 1024, "logistic": 1024} if not setting.quick else {"linear": 512}
+    kinds = {"linear": 1024, "calibrated": 1024, "logistic": 1024} if not setting.quick else {"linear": 1024}
     top, good = peak(), True
     print(f"peak of float32 products: {top:.0f} GFLOP/s")
     try:
