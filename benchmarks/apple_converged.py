@@ -40,7 +40,7 @@ from benchmarks.options import Log, done_saying, machine, say, table, write_json
 MOST_ENTRIES = 20_000_000
 TEXT = ("20newsgroups", "reuters21578")
 RATES = (0.1, 0.25, 0.5, 1.0, 2.0)
-BITS = 22
+BITS = 18
 #: Documents that are enough to time a degree.
 TIMED_ROWS = {"quad": 1000, "cubic": 30}
 
