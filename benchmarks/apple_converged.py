@@ -229,7 +229,7 @@ def _latest(log: Log, learner: str, name: str, **wanted: Any) -> dict[str, Any] 
 
 
 # ---- text ----
-TEXT_METHODS = (Method("lin"), Method("apple", 0.25), Method("apple", 1.0), Method("quad"), Method("cubic"))
+TEXT_METHODS = (Method("lin"), Method("apple", 0.25), Method("quad"), Method("cubic"), Method("apple", 1.0))
 
 
 def _text(name: str, parts: Parts, args: argparse.Namespace, log: Log) -> None:
