@@ -78,7 +78,8 @@ cmake = $(BIN)/cmake -S . -B build/$(1) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath 
 # The sanitized library takes the place of the installed one through POMONA_CORE. libstdc++ must be there before
 # the first exception is thrown, or the sanitizer cannot intercept it.
 ASAN := build/asan/_pomona.so
-NATIVE_TESTS := tests/online tests/source tests/encode tests/property
+NATIVE_TESTS := tests/online tests/source tests/encode tests/property \
+  $(addprefix tests/higherorder/test_,cuts.py tuples.py learning.py)
 $(ASAN): $(NATIVE) | $(VENV)/.lint
 	$(call cmake,asan,-DPOMONA_SANITIZE=ON)
 	@touch $@

@@ -20,6 +20,8 @@ COMMANDS = {
     "apple": "the experiment of the paper on adaptive polynomial expansions: its tables and figures",
     "apple-speed": "training time and generated features a second of apple against the peer's",
     "apple-converged": "apple after many passes against converged solvers, and on text",
+    "least-squares": "the experiments of the paper on least squares: MNIST, CIFAR-10, text, speed, memory",
+    "higher-order": "higher-order logistic regression: the paper's tables and figures, errors and speed with bars",
     "apple-planted": "how often apple finds interactions that are known to be there",
     "fetch": "download a data set from OpenML by name",
 }

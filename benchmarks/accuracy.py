@@ -1,10 +1,11 @@
 """Test error of pomona and of the peer on every data set in --data.
 
 Both get the same split (80/20 by seed, or the official test part), the same loss and the same grid of
-learning rates. The rate is chosen by progressive validation loss on the training part of the first seed,
-for each contender on its own. pomona encodes the columns by its defaults. The peer gets what its users do:
-numbers scaled to [0, 1], one-hot categories, counts of words, as VW text; all products up to the degree of
-the method (`-q ::`, and `-q :: --cubic :::`), one against all for several classes, and a roomy table.
+learning rates, which is made longer where the best stands at its end. The rate is chosen by progressive
+validation loss on the training part of the first seed, for each contender on its own. pomona encodes the
+columns by its defaults. The peer gets what its users do: numbers scaled to [0, 1], one-hot categories, counts of
+words, as VW text; all products up to the degree of the method (`-q ::`, and `-q :: --cubic :::`), one against
+all for several classes, and a roomy table.
 
 Errors are the share of wrong answers, and 1 - R^2 for regression (target scaled to [0, 1] for both). A cell
 that would keep the peer busy for more than --cell-seconds is cut to fewer rows for both; the table says so.
@@ -18,7 +19,7 @@ import argparse
 import math
 import shutil
 import statistics
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,6 +34,8 @@ from benchmarks.options import Log, done_saying, machine, say, table, write_json
 
 METHODS = ("linear", "quadratic", "cubic")
 RATES = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
+#: How far the grid is made longer where the best rate stands at its end.
+LOWEST, HIGHEST = 1e-3, 200.0
 OURS, PEER, CONSTANT = "pomona", "vw", "zeros"
 #: Features a second of the peer, pessimistic, to know beforehand what a cell will cost.
 PEER_RATE = {"linear": 30e6, "quadratic": 60e6, "cubic": 40e6}
@@ -184,16 +187,32 @@ def _tuned_rate(one: Fitter, contender: str, cell: Cell, seed: int, log: Log) ->
     key = {**cell.key, "contender": contender}
     known = log.find(kind="tuning", **key)
     if known is None:
-        losses: dict[str, float] = {}
-        for rate in RATES:
+
+        def loss_at(rate: float) -> float:
             say(f"{cell.dataset.name} {cell.interactions} {contender}: tuning, rate {rate}")
-            fit = one.fit(Method(cell.interactions, rate, cell.loss), False)
-            losses[str(rate)] = fit.progressive_loss
-        known = log.add(kind="tuning", seed=seed, **key, losses=losses)
-    finite = {rate: loss for rate, loss in known["losses"].items() if math.isfinite(loss)}
-    if not finite:
-        raise RuntimeError("no learning rate gave a finite progressive loss")
-    return float(min(finite, key=lambda rate: finite[rate]))
+            return one.fit(Method(cell.interactions, rate, cell.loss), False).progressive_loss
+
+        rate, losses = best_rate(loss_at)
+        known = log.add(kind="tuning", seed=seed, **key, rate=rate, losses=losses)
+    return float(known["rate"])
+
+
+def best_rate(loss_at: Callable[[float], float]) -> tuple[float, dict[float, float]]:
+    """The best rate of the grid, which is made longer as long as the best stands at its end; and all losses."""
+
+    def loss(rate: float) -> float:
+        found = loss_at(rate)
+        return found if math.isfinite(found) else math.inf
+
+    losses = {rate: loss(rate) for rate in RATES}
+    while True:
+        best = min(losses, key=lambda rate: losses[rate])
+        if losses[best] == math.inf:
+            raise RuntimeError("no learning rate gave a finite progressive loss")
+        further = best * 2 if best == max(losses) else best / 2 if best == min(losses) else None
+        if further is None or not LOWEST <= further <= HIGHEST:
+            return best, losses
+        losses[further] = loss(further)
 
 
 def test_error(test: Dataset, predictions: NDArray[Any] | None) -> float:

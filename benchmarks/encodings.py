@@ -16,15 +16,12 @@ import statistics
 
 import numpy as np
 
-from benchmarks.accuracy import test_error, unit_target
+from benchmarks.accuracy import best_rate, test_error, unit_target
 from benchmarks.datasets import SPECS, Dataset, Parts, load, split
 from benchmarks.fitters import Fitter, Method
 from benchmarks.fitters.pomona import Fitter as PomonaFitter
 from benchmarks.options import Log, done_saying, machine, say, table, write_json
 
-RATES = (0.25, 0.5, 1.0, 2.0)
-#: How far the grid may be made longer.
-LOWEST, HIGHEST = 1e-3, 200.0
 BINNED = ("hat", "onehot", "hat+raw")
 PLAIN = ("raw", "standard")
 BINS = (8, 16, 32, 64)
@@ -111,21 +108,7 @@ def _run_one(parts: Parts, numeric: str, bins: int, seed: int, args: argparse.Na
 
 
 def _best_rate(fitter: Fitter, interactions: str) -> float:
-    """The best rate of the grid, which is made longer as long as the best stands at its end."""
-
-    def loss_at(rate: float) -> float:
-        loss = fitter.fit(Method(interactions, rate), False).progressive_loss
-        return loss if math.isfinite(loss) else math.inf
-
-    losses = {rate: loss_at(rate) for rate in RATES}
-    while True:
-        best = min(losses, key=lambda rate: losses[rate])
-        further = best * 2 if best == max(losses) else best / 2 if best == min(losses) else None
-        if losses[best] == math.inf:
-            raise RuntimeError("no learning rate gave a finite progressive loss")
-        if further is None or not LOWEST <= further <= HIGHEST:
-            return best
-        losses[further] = loss_at(further)
+    return best_rate(lambda rate: fitter.fit(Method(interactions, rate), False).progressive_loss)[0]
 
 
 def _report(names: list[str], configurations: list[tuple[str, int]], args: argparse.Namespace, log: Log) -> None:

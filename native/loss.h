@@ -10,6 +10,8 @@ namespace pm {
 enum Loss : int32_t { kSquared = 0, kLogistic = 1, kHinge = 2, kQuantile = 3, kPoisson = 4 };
 
 constexpr double kMarginLimit = 50.0;  // e^50 is still far from overflow, and no probability needs more
+constexpr double kSolved = 1 << 24;    // from this e^(yp) on the logistic loss is zero in 32 bits: nothing is learnt, nor
+                                       // does the example count in the mean scale of those that are
 constexpr double kSmallStep = 1e-6;    // below this the closed forms lose digits and the plain gradient is exact enough
 
 // A prediction p for the target y, and what the loss knows about it; the exponential, where there is one, is taken once.
@@ -36,7 +38,7 @@ inline double value(const Point& a) {
 inline double derivative(const Point& a) {
   switch (a.loss) {
     case kSquared: return 2.0 * (a.p - a.y);
-    case kLogistic: return -a.y / (1.0 + a.e);
+    case kLogistic: return a.e < kSolved ? -a.y / (1.0 + a.e) : 0.0;
     case kHinge: return a.y * a.p < 1.0 ? -a.y : 0.0;
     case kQuantile: return a.y > a.p ? -a.tau : (a.y < a.p ? 1.0 - a.tau : 0.0);
     case kPoisson: return a.e - a.y;
@@ -45,13 +47,13 @@ inline double derivative(const Point& a) {
 }
 
 // Whether Vowpal Wabbit learns from an example: it does not, and leaves the scales as they are, where its loss or its
-// gradient is zero in 32 bits. So is the logistic loss from a margin of about 17 on.
+// gradient is zero in 32 bits.
 inline bool peer_learns(const Point& a) {
   const float p = static_cast<float>(a.p), y = static_cast<float>(a.y);
   if (static_cast<float>(derivative(a)) == 0) return false;
   switch (a.loss) {
-    case kLogistic: return std::log(1.0f + std::exp(-y * p)) > 0;
     case kPoisson: return 2 * (y * (std::log(y + 1e-6f) - p) - (y - std::exp(p))) > 0;
+    case kLogistic: return true;
     default: return static_cast<float>(value(a)) > 0;
   }
 }
@@ -80,6 +82,7 @@ inline double invariant_step(const Point& a, double H, double q) {
     case kSquared:
       return Hq < kSmallStep ? 2.0 * (y - p) * H : (y - p) * -std::expm1(-2.0 * Hq) / q;
     case kLogistic:
+      if (a.e >= kSolved) return 0.0;
       if (Hq < kSmallStep * (1.0 + a.e)) return y * H / (1.0 + a.e);
       return y * (logistic_flow(y * p, a.e, Hq) - y * p) / q;
     case kHinge: {

@@ -62,11 +62,13 @@ inline void cells_of(const pm_tuples& t, const uint32_t* code, uint32_t* cells) 
   }
 }
 
+// Without a branch: the cell's bit is moved to the top, so that counting what is left gives its rank, itself included, and
+// its sign tells whether it is set.
 inline __attribute__((always_inline)) uint32_t ranked_row(const pm_tuples& t, uint64_t cell) {
   const pm_rank_word word = t.words[cell >> 6];
-  const uint64_t bit = uint64_t{1} << (cell & 63);
-  const uint64_t row = word.rank + static_cast<uint64_t>(__builtin_popcountll(word.bits & (bit - 1))) + 1;
-  return word.bits & bit ? static_cast<uint32_t>(row) : 0;
+  const uint64_t below = word.bits << (~cell & 63);
+  const uint64_t row = word.rank + static_cast<uint64_t>(__builtin_popcountll(below));
+  return static_cast<uint32_t>(row) & static_cast<uint32_t>(static_cast<int64_t>(below) >> 63);
 }
 
 inline void rows_of(const pm_tuples& t, const uint32_t* cells, uint32_t* rows) {
@@ -83,9 +85,10 @@ inline void rows_of(const pm_tuples& t, const uint32_t* cells, uint32_t* rows) {
   }
 }
 
-// Cells and rows in one loop, for maps that lie in the cache.
+// Cells and rows in one loop, for maps that lie in the cache; asks for the slots, which are a cache line or less.
 template <int Order>
-inline __attribute__((always_inline)) void ranked_rows(const pm_tuples& t, const uint32_t* code, uint32_t* rows) {
+inline __attribute__((always_inline)) void ranked_rows(const pm_tuples& t, const uint32_t* code, uint32_t* rows,
+                                                       const float* slots, int64_t stride) {
   const int64_t n = t.n_tuples;
   const int32_t* const columns = t.columns;
   const uint32_t* const strides = t.strides;
@@ -94,6 +97,7 @@ inline __attribute__((always_inline)) void ranked_rows(const pm_tuples& t, const
 #pragma GCC unroll 8
     for (int p = 1; p < Order; ++p) cell += code[columns[p * n + i]] * strides[p * n + i];
     rows[i] = ranked_row(t, t.starts[i] + cell);
+    __builtin_prefetch(slots + int64_t{rows[i]} * stride, 1);
   }
 }
 
@@ -131,12 +135,16 @@ class RowStream {
     if (i >= n_) return;
     uint32_t* const rows = rows_[i & 1];
     const uint32_t* const code = codes_ + i * t_.n_columns;
-    if (!fused_) rows_of(t_, cells_[i & 1], rows);
-    else if (t_.order == 1) ranked_rows<1>(t_, code, rows);
-    else if (t_.order == 2) ranked_rows<2>(t_, code, rows);
-    else ranked_rows<3>(t_, code, rows);
-    if (t_.n_rows * static_cast<uint64_t>(stride_) < kCachedFloats) return;
     const bool second = stride_ > 16;
+    if (fused_) {
+      if (t_.order == 1) ranked_rows<1>(t_, code, rows, slots_, stride_);
+      else if (t_.order == 2) ranked_rows<2>(t_, code, rows, slots_, stride_);
+      else ranked_rows<3>(t_, code, rows, slots_, stride_);
+      if (!second) return;
+    } else {
+      rows_of(t_, cells_[i & 1], rows);
+    }
+    if (t_.n_rows * static_cast<uint64_t>(stride_) < kCachedFloats) return;
     for (int64_t k = 0; k < t_.n_tuples; ++k) {
       const float* const slot = slots_ + int64_t{rows[k]} * stride_;
       __builtin_prefetch(slot, 1);

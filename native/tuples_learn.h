@@ -3,8 +3,8 @@
 // With r = 1_y - P(y|x), each active parameter makes the step  G += g^2, w += eta L g / sqrt(G),  where g = r - l2 w and L
 // is the generative preconditioner |log P(F|y)|, or 1. G begins at G0.
 //
-// For up to eight classes a slot is one cache line: w as float, G and L as its upper half. G is rounded up with the
-// probability of what is cut off, so that it grows right on average; w keeps all its bits.
+// For up to eight classes a slot is one cache line: w as float, then in 32 bits the upper halves of G and of L, as floats.
+// G is rounded up with the probability of what is cut off, so that it grows right on average; w keeps all its bits.
 #pragma once
 #include <cmath>
 
@@ -14,30 +14,29 @@
 namespace pm {
 namespace PM_ISA {
 
-// 1 / sqrt(x), relative error below 7e-4 (Kadlec's constants): the same bits on every processor, and a fourth of the time
-// of a root and a division. The error only changes the length of a step.
+// a L / sqrt(x), where a holds kRoot already; relative error of the root below 7e-4 (Kadlec's constants). The same bits
+// on every processor, and a fourth of the time of a root and a division; the error only changes the length of a step.
+constexpr float kRoot = 0.703952253f;
 template <class V, class I>
-inline __attribute__((always_inline)) V inverse_root(V x) {
+inline __attribute__((always_inline)) V over_root(V a, V L, V x) {
   I bits;
   std::memcpy(&bits, &x, sizeof x);
   bits = 0x5f1ffff9 - (bits >> 1);
   V y;
   std::memcpy(&y, &bits, sizeof y);
-  return y * (0.703952253f * (2.38924456f - x * y * y));
+  return (a * y) * ((2.38924456f - x * y * y) * L);
 }
 
 struct Eight {
   typedef Vec<float> V;
   typedef Lanes<float>::mask I;
   typedef uint32_t Wide __attribute__((vector_size(32)));
-  typedef uint16_t Half __attribute__((vector_size(16)));
   static constexpr int64_t kSize = 8;
 };
 struct Quads {
   typedef Four V;
   typedef FourMask I;
   typedef uint32_t Wide __attribute__((vector_size(16)));
-  typedef uint16_t Half __attribute__((vector_size(8)));
   static constexpr int64_t kSize = 4;
 };
 
@@ -72,7 +71,6 @@ class Classes {
   using V = typename Width::V;
   using I = typename Width::I;
   using Wide = typename Width::Wide;
-  using Half = typename Width::Half;
   static constexpr int64_t kSize = Width::kSize;
 
   Classes(const pm_tuple_model& model, int64_t n_tuples)
@@ -99,9 +97,9 @@ class Classes {
     const Wide random = rounding<Width>(m.examples);
     for (int64_t b = 0; b < blocks; ++b) {
       const V g = load_as<V>(r + b * kSize);
-      update<Decayed>(m, m.bias, b, g, g * g, m.eta * g, random);
+      update<Decayed>(m, m.bias, b, g, g * g, kRoot * m.eta * g, random);
       for (int64_t i = 0; i < n_; ++i)
-        update<Decayed>(m, m.slots + int64_t{rows[i]} * 2 * blocks * kSize, b, g, g * g, m.eta * g, random);
+        update<Decayed>(m, m.slots + int64_t{rows[i]} * 2 * blocks * kSize, b, g, g * g, kRoot * m.eta * g, random);
     }
   }
 
@@ -111,24 +109,22 @@ class Classes {
                                                     V steps, Wide random) const {
     const int64_t padded = (Blocks ? Blocks : blocks_) * kSize;
     float* const at = slot + b * kSize;
-    uint16_t* const halves = reinterpret_cast<uint16_t*>(slot + padded) + b * kSize;
     V w = load_as<V>(at);
     if (Decayed) {
       g -= m.l2 * w;
       squares = g * g;
-      steps = m.eta * g;
+      steps = kRoot * m.eta * g;
     }
-    const V G = widened(halves) + squares;
-    const V L = widened(halves + padded);
-    w += steps * inverse_root<V, I>(G) * L;
+    const Wide both = load_as<Wide>(at + padded);
+    const V G = as_floats(both & 0xffff0000u) + squares;
+    w += over_root<V, I>(steps, as_floats(both << 16), G);
     store_as<V>(at, w);
     Wide bits;
     std::memcpy(&bits, &G, sizeof bits);
-    store_as<Half>(halves, __builtin_convertvector((bits + random) >> 16, Half));
+    store_as<Wide>(at + padded, ((bits + random) & 0xffff0000u) | (both & 0xffffu));
   }
 
-  static inline __attribute__((always_inline)) V widened(const uint16_t* p) {
-    const Wide bits = __builtin_convertvector(load_as<Half>(p), Wide) << 16;
+  static inline __attribute__((always_inline)) V as_floats(const Wide& bits) {
     V v;
     std::memcpy(&v, &bits, sizeof v);
     return v;
@@ -162,7 +158,7 @@ class Logit {
     Four g = Four{} + r;
     if (Decayed) g -= m.l2 * w;
     G += g * g;
-    return w + m.eta * g * inverse_root<Four, FourMask>(G) * L;
+    return w + over_root<Four, FourMask>(kRoot * m.eta * g, L, G);
   }
 
   template <bool Decayed>
@@ -198,6 +194,7 @@ class Logit {
 template <class V, class I>
 inline __attribute__((always_inline)) V exp_negative(V x) {
   x = x > -87.0f ? x : -87.0f + V{};
+  x = x < 0.0f ? x : V{};  // what pads the classes may be anything
   const I n = __builtin_convertvector(x * 1.44269504f - 0.5f, I);
   const V whole = __builtin_convertvector(n, V);
   const V f = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
@@ -209,7 +206,7 @@ inline __attribute__((always_inline)) V exp_negative(V x) {
   e = e * f * f + f + 1.0f;
   I bits;
   std::memcpy(&bits, &e, sizeof bits);
-  bits += n << 23;
+  bits += n * (1 << 23);
   std::memcpy(&e, &bits, sizeof bits);
   return e;
 }

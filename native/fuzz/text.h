@@ -98,6 +98,11 @@ inline int run(Parser parse, const uint8_t* data, size_t size) {
   for (int64_t i = 0; i < rows.n_features; ++i) require(std::isfinite(rows.values[i]));
   for (int64_t i = 0; i < rows.n_rows; ++i) require(rows.spans[2 * i] + int64_t{rows.spans[2 * i + 1]} < n);
   if (parse == pm_parse_vw) look_up_names(text.get(), n, rows);
+  // Labels that are found without the features are those of the parser.
+  const auto first = array<double>(rows.max_rows);
+  const int64_t found = rows.n_bad ? -1 : pm_text_labels(text.get(), n, rows.max_rows, first.get());
+  require(found <= rows.n_rows);
+  for (int64_t i = 0; i < found; ++i) require(first[i] == rows.labels[i]);
   return 0;
 }
 

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 _ALIGNMENT = 64
+#: Memory of up to so many times the size is given out: an array may be kept for long.
+MOST = 4
 #: Tables from this size on lie in huge pages.
 HUGE = 1 << 22
 
@@ -52,4 +54,8 @@ class BufferPool:
             memory = self._free.pop()  # the one used last: its bytes may still be in a cache
         except IndexError:
             memory = np.empty(0, np.uint8)
-        return memory if len(memory) >= size else np.empty(size + size // 8, np.uint8)
+        if size <= len(memory) <= MOST * size:
+            return memory
+        if len(memory) > size:
+            self._free.appendleft(memory)
+        return np.empty(size + size // 8, np.uint8)

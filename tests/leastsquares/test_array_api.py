@@ -17,9 +17,8 @@ from pomona.leastsquares.projections import onto_cube, onto_simplex
 @pytest.fixture(name="to", params=["array_api_strict", "torch"])
 def conversion(request):
     """Makes an array of the library."""
-    library = pytest.importorskip(
-        request.param, reason=f'{request.param} is not installed: pip install "pomona[arrays]"'
-    )
+    missing = f'{request.param} is not installed: pip install "pomona[arrays]"'
+    library = pytest.importorskip(request.param, reason=missing)
     return lambda a: library.asarray(a)
 
 

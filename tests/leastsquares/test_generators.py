@@ -164,7 +164,7 @@ def test_kmeans_finds_directions():
     rng = np.random.default_rng(0)
     truth = np.linalg.qr(rng.standard_normal((6, 3)))[0]
     points = truth[:, rng.integers(0, 3, 600)].T * rng.uniform(1, 2, (600, 1)) + 0.05 * rng.standard_normal((600, 6))
-    found = spherical_kmeans(points, truth + 0.3 * rng.standard_normal((6, 3)))
+    found = spherical_kmeans(points, truth + 0.3 * rng.standard_normal((6, 3)), HERE)
     assert (np.abs(found.T @ truth).max(axis=0) > 0.99).all()
 
 

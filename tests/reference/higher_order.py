@@ -80,11 +80,11 @@ def rounding(example: int, lanes: int) -> np.ndarray:
     return np.array(bits, np.uint32)
 
 
-def inverse_root(x: np.ndarray) -> np.ndarray:
-    """1/sqrt(x) from one step of Newton's method with Kadlec's constants."""
+def over_root(a: np.ndarray, L: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """a L / sqrt(x) but for the factor 0.7, by one step of Newton's method with Kadlec's constants."""
     bits = np.int32(0x5F1FFFF9) - (x.view(np.int32) >> 1)
     y = bits.view(F)
-    return y * (F(0.703952253) * (F(2.38924456) - x * y * y))
+    return (a * y) * ((F(2.38924456) - x * y * y) * L)
 
 
 def exp_negative(x: np.ndarray) -> np.ndarray:
@@ -127,7 +127,7 @@ class SoftmaxTwin:
         for row in rows:
             g = r if l2 == 0 else r - F(l2) * self.w[row]
             G = widened(self.G[row]) + g * g
-            self.w[row] = self.w[row] + F(eta) * g * inverse_root(G) * widened(self.L[row])
+            self.w[row] = self.w[row] + over_root(F(0.703952253) * F(eta) * g, widened(self.L[row]), G)
             self.G[row] = ((G.view(np.uint32) + random) >> np.uint32(16)).astype(np.uint16)
         self.examples += 1
 

@@ -14,6 +14,9 @@ from pomona.online.parameters import OnlineParameters
 
 Monomial = tuple[int, ...]
 
+#: From this e^(yp) on the logistic loss is zero in 32 bits, and nothing is learnt.
+SOLVED = 2.0**24
+
 
 def monomials(
     row: dict[int, float], interactions: tuple[str, ...], squares: bool, fields: dict[int, str]
@@ -56,7 +59,7 @@ def derivative(name: str, p: float, y: float, tau: float) -> float:
     if name == "squared":
         return 2 * (p - y)
     if name == "logistic":
-        return -y / (1 + math.exp(y * p))
+        return -y / (1 + math.exp(y * p)) if math.exp(y * p) < SOLVED else 0.0
     if name == "hinge":
         return -y if y * p < 1 else 0.0
     if name == "quantile":
@@ -70,6 +73,8 @@ def invariant(name: str, p: float, y: float, H: float, q: float, tau: float) -> 
         return (y - p) * (1 - math.exp(-2 * H * q)) / q if H * q >= 1e-6 else 2 * (y - p) * H
     if name == "logistic":
         m = y * p
+        if math.exp(m) >= SOLVED:
+            return 0.0
         if H * q < 1e-6 * (1 + math.exp(m)):
             return y * H / (1 + math.exp(m))
         low, high = m, m + H * q  # bisection on m' + e^m' = m + e^m + Hq
@@ -84,7 +89,7 @@ def invariant(name: str, p: float, y: float, H: float, q: float, tau: float) -> 
     if name == "quantile":
         e = y - p
         return min(tau * H, e / q) if e > 0 else max(-(1 - tau) * H, e / q)
-    if H * q < 1e-6:
+    if H * q * (y + math.exp(p)) < 1e-6:
         return (y - math.exp(p)) * H
     if y * H * q > 700:
         return (math.log(y) - p) / q

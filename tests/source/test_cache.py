@@ -128,6 +128,7 @@ def test_names_and_fields_survive(tmp_path: Path) -> None:
     assert source.fields == ["a", "b"]
     assert first.names is not None and second.names is not None
     assert list(second.names(np.array([1, 2]))) == ["f9", f"f{2**64 - 1}"]
+    assert list(second.names(np.array([2, 1, 2]))) == [f"f{2**64 - 1}", "f9", f"f{2**64 - 1}"]
     assert list(second.names(np.array([0]))) == ["f3"], "met in an earlier chunk"
     assert list(first.names(np.array([1, 0]))) == ["f3", "f5"]
     write_cache(ListSource([named_chunk([5, 3])]), path, with_names=False)

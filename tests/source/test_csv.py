@@ -55,6 +55,15 @@ def test_what_is_found_from_the_content(tmp_path: Path, content: str, expected: 
     assert rows(written(tmp_path, content)) == expected
 
 
+def test_whole_numbers_beyond_a_float_are_names(tmp_path: Path) -> None:
+    big, bigger = 2**53 + 1, 2**53 + 2
+    assert rows(written(tmp_path, f"a,b\n{big},1\n{bigger},2\n")) == [
+        {"a": str(big), "b": 1.0},
+        {"a": str(bigger), "b": 2.0},
+    ]
+    assert rows(written(tmp_path, f"a,b\n{2**53},1\n2,2\n"))[0]["a"] == float(2**53)
+
+
 def test_header_can_be_said(tmp_path: Path) -> None:
     path = written(tmp_path, "2019,2020\n1,2\n")
     assert rows(path, header=True) == [{"2019": 1.0, "2020": 2.0}]

@@ -7,6 +7,7 @@ import ctypes as c
 import numpy as np
 from numpy.typing import NDArray
 
+from pomona._buffers import BufferPool
 from pomona._native.library import FULL, OK, lib, pointer
 
 RAW, HAT, BINS, RAMP, CODES, STRINGS, ROWS = range(7)
@@ -43,6 +44,9 @@ class BadCellError(ValueError):
         self.row, self.column = row, column
 
 
+_buffers = BufferPool()
+
+
 def column_width(kind: int) -> int:
     return int(lib.pm_column_width(kind))
 
@@ -52,8 +56,11 @@ def encode_columns(columns: NDArray[np.void], n: int, n_row_entries: int = 0) ->
     width = sum(column_width(kind) for kind in columns["kind"].tolist())
     capacity = width * (n + ENCODE_SCRATCH) + n_row_entries
     indptr = np.zeros(n + 1, np.int64)
-    ids, values = np.empty(capacity, np.uint64), np.empty(capacity, np.float32)
-    fields, bad = np.empty(capacity, np.uint16), np.zeros(2, np.int64)
+    room = _buffers.arrays(
+        {"ids": (capacity, np.uint64), "values": (capacity, np.float32), "fields": (capacity, np.uint16)}
+    )
+    ids, values, fields = room["ids"], room["values"], room["fields"]
+    bad = np.zeros(2, np.int64)
     status = lib.pm_encode(
         pointer(columns, COLUMN),
         len(columns),

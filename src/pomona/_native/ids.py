@@ -7,7 +7,7 @@ import ctypes as c
 import numpy as np
 from numpy.typing import NDArray
 
-from pomona._buffers import zeros
+from pomona._buffers import BufferPool, zeros
 from pomona._native.library import FULL, lib, pointer
 
 NO_ROW = 0xFFFFFFFF
@@ -63,6 +63,9 @@ class _Map(c.Structure):
 lib.pm_map_insert.argtypes = [c.POINTER(_Map), c.c_void_p, c.c_int64, c.c_int32, *[c.c_void_p] * 4]
 lib.pm_map_find.argtypes = [c.POINTER(_Map), c.c_void_p, c.c_int64, c.c_void_p]
 lib.pm_map_rehash.argtypes = [c.POINTER(_Map), c.POINTER(_Map)]
+
+
+_buffers = BufferPool()
 
 
 class IdMap:
@@ -121,7 +124,7 @@ class IdMap:
 
     def find(self, ids: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Rows of the ids, ``NO_ROW`` for those never inserted."""
-        rows = np.empty(len(ids), np.uint32)
+        rows = _buffers.arrays({"rows": (len(ids), np.uint32)})["rows"]
         current, entries = self._current
         lib.pm_map_find(c.byref(current), pointer(ids, np.uint64), len(ids), pointer(rows, np.uint32))
         del entries  # held as long as the core looks at them

@@ -236,7 +236,7 @@ def padded_outputs(n_classes: int) -> int:
 class Slots:
     """Parameters while they are learnt: a weight ``w``, a sum of squares ``G`` and a factor ``L`` for each output.
 
-    The last row is the intercept's. With several outputs G and L are kept as the upper halves of floats.
+    The last row is the intercept's. With several outputs G and L are the upper halves of floats, in 32 bits together.
     """
 
     def __init__(self, n_rows: int, n_classes: int) -> None:
@@ -257,10 +257,9 @@ class Slots:
             return
         part[:, : self.padded] = 0
         part[:, : self.outputs] = w
-        halves = part.view(np.uint16)
-        halves[:, 2 * self.padded : 3 * self.padded] = _upper(np.full(1, G, np.float32))
-        halves[:, 3 * self.padded :] = 0
-        halves[:, 3 * self.padded : 3 * self.padded + self.outputs] = _upper(np.asarray(L, np.float32))
+        both = part.view(np.uint32)[:, self.padded :]
+        both[:] = _upper(G) << 16
+        both[:, : self.outputs] |= _upper(L)
 
     def restart(self, rows: slice, G: float) -> None:
         """Weights at 0 and sums at G again; factors stay."""
@@ -269,7 +268,9 @@ class Slots:
             part[:, 0], part[:, 1] = 0, G
             return
         part[:, : self.padded] = 0
-        part.view(np.uint16)[:, 2 * self.padded : 3 * self.padded] = _upper(np.full(1, G, np.float32))
+        both = part.view(np.uint32)[:, self.padded :]
+        both &= np.uint32(0xFFFF)
+        both |= _upper(G) << 16
 
     @property
     def weights(self) -> Weights:
@@ -284,10 +285,10 @@ class Slots:
 _LINE = 64
 
 
-def _upper(values: NDArray[np.float32]) -> NDArray[np.uint16]:
+def _upper(values: Weights | float) -> NDArray[np.uint32]:
     """The upper halves of floats, rounded to nearest."""
-    bits = np.ascontiguousarray(values).view(np.uint32)
-    return ((bits + np.uint32(0x8000)) >> np.uint32(16)).astype(np.uint16)
+    bits = np.atleast_1d(np.ascontiguousarray(values, np.float32)).view(np.uint32)
+    return np.asarray((bits + np.uint32(0x8000)) >> np.uint32(16))
 
 
 def learn(

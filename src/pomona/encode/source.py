@@ -93,6 +93,14 @@ class EncodedSource:
     def fraction_read(self) -> float | None:
         return self.table.fraction_read()
 
+    def first_labels(self, rows: int) -> NDArray[Any] | None:
+        """Targets of the first rows, without encoding them; None where one is missing."""
+        if self._y is not None:
+            return self._y[:rows]
+        found = [self.encoder.labels(batch) for batch in self.table.head(rows)]
+        known = [labels for labels in found if labels is not None and labels.dtype != object]
+        return np.concatenate(known) if found and len(known) == len(found) else None
+
     def chunks(self) -> Iterator[Chunk]:
         threads = available_cores()
         ahead = OrderedMap(self._parts(), lambda part: part(), threads, AHEAD * threads)

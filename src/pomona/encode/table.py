@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -112,15 +113,19 @@ class TableEncoder:
         (part,) = self.parts(batch, max(len(batch), 1), Place(file, first_row))
         return part()
 
+    def labels(self, batch: pa.RecordBatch) -> NDArray[Any] | None:
+        """The targets of a batch, where it has any."""
+        target = None if self.target is None else _find(batch, self.target)
+        return None if target is None else labels_of(target, self._whole_target)
+
     def parts(self, batch: pa.RecordBatch, rows: int, place: Place) -> Iterator[Callable[[], Chunk]]:
         """The same in parts of at most ``rows`` rows (one part, if there are none), each ready to be encoded.
 
         Parts may be encoded on several threads.
         """
         prepared = self._batches.prepare(batch, place)
-        target = None if self.target is None else _find(batch, self.target)
+        labels = self.labels(batch)
         weight = None if self.weight is None else _find(batch, self.weight)
-        labels = None if target is None else labels_of(target, self._whole_target)
         weights = None if weight is None else weights_of(weight, str(self.weight), place.file, place.line)
 
         def encode(start: int, stop: int) -> Chunk:

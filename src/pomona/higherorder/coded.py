@@ -20,7 +20,7 @@ BLOCK_ROWS = 1 << 12
 #: Parts of a file of coded rows; each is a random sample of the rows, small enough to be shuffled in memory.
 BUCKETS = 64
 #: The validation rows are this share, or this many if that is more, but never more than the largest share.
-CV_SHARE, CV_ROWS, CV_MOST = 0.05, 1000, 0.2
+CV_SHARE, CV_ROWS, CV_MOST = 0.05, 500, 0.2
 
 Block = tuple[Codes, Labels]
 

@@ -43,7 +43,7 @@ def peek(source: Source, rows: int) -> tuple[NDArray[Any], Iterator[Chunk]]:
     first_labels = getattr(source, "first_labels", None)
     found = None if first_labels is None else first_labels(rows)
     # One class alone, and a mistake in the data is likely: whatever is wrong there is reported first.
-    if found is not None and len(found) and found.min() < found.max():
+    if found is not None and len(found) and (found != found[0]).any():
         return found, source.chunks()
     chunks = source.chunks()
     seen: list[Chunk] = []

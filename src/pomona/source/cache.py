@@ -11,8 +11,10 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 import weakref
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -22,8 +24,9 @@ from numpy.typing import NDArray
 
 from pomona import _native
 from pomona.atomic import replacing
-from pomona.chunk import Chunk, NameLookup, PackedNames, Source
+from pomona.chunk import Chunk, LookUp, NameLookup, PackedNames, Source
 from pomona.errors import DataFormatError, PomonaError
+from pomona.source.blocks import AHEAD, OrderedMap, available_cores
 from pomona.source.parquet import open_ipc
 from pomona.source.table import ARROW_ERRORS, numpy_of, one_line, wrap
 from pomona.words import error_words
@@ -160,9 +163,11 @@ class CacheSource:
 
     reads_cheaply = True
     rewinds = True
+    look_up: LookUp | None = None
 
     def __init__(self, path: str) -> None:
         self.name = path
+        self._reading = threading.Lock()
         self.fields: list[str] = []
         self._reader = open_ipc(path)
         schema = self._reader.schema
@@ -177,11 +182,21 @@ class CacheSource:
         self._n_chunks = self._reader.num_record_batches
         self._done = 0
         self._older_names: tuple[int, dict[int, str]] = (0, {})
-        self.n_examples: int | None = sum(len(self._get(i)[0]) for i in range(self._n_chunks))
+        self.n_examples: int | None = self._count()
+
+    def _count(self) -> int:
+        try:
+            return sum(self._reader.get_batch(number).num_rows for number in range(self._n_chunks))
+        except ARROW_ERRORS as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> DataFormatError:
+        return DataFormatError(f"the file of chunks is damaged: {one_line(error)}; write it again", file=self.name)
 
     def _get(self, number: int) -> tuple[pa.RecordBatch, dict[str, bytes]]:
         try:
-            batch, metadata = self._reader.get_batch_with_custom_metadata(number)
+            with self._reading:
+                batch, metadata = self._reader.get_batch_with_custom_metadata(number)
             for name in ("label_text", "tag"):
                 batch.column(name).validate(full=True)
             batch.validate()
@@ -189,25 +204,32 @@ class CacheSource:
             json.loads(found["pomona"])
             return batch, found
         except (*ARROW_ERRORS, KeyError, ValueError, AttributeError) as error:
-            raise DataFormatError(
-                f"the file of chunks is damaged: {one_line(error)}; write it again", file=self.name
-            ) from error
+            raise self._damaged(error) from error
 
     def fraction_read(self) -> float | None:
         return self._done / self._n_chunks if self._n_chunks else None
 
     def chunks(self) -> Iterator[Chunk]:
         fields: list[str] = []
-        for number in range(self._n_chunks):
-            self._done = number
-            batch, metadata = self._get(number)
-            about = json.loads(metadata["pomona"])
-            fields += about["fields"]
-            self.fields = max(self.fields, list(fields), key=len)
-            yield self._chunk(number, batch, about, "names" in metadata)
+        threads = available_cores()
+        loaded = OrderedMap(iter(range(self._n_chunks)), self._load, threads, AHEAD * threads)
+        with contextlib.closing(iter(loaded)) as results:
+            for number, (chunk, new_fields) in enumerate(results):
+                self._done = number
+                fields += new_fields
+                self.fields = max(self.fields, list(fields), key=len)
+                yield chunk
         self._done = self._n_chunks
 
-    def _chunk(self, number: int, batch: pa.RecordBatch, about: dict[str, Any], named: bool) -> Chunk:
+    def _load(self, number: int) -> tuple[Chunk, list[str]]:
+        batch, metadata = self._get(number)
+        about = json.loads(metadata["pomona"])
+        chunk = self._chunk(number, batch, about, metadata)
+        ids: Any = chunk.indices
+        found = None if self.look_up is None or ids.dtype != np.uint64 else self.look_up(ids)
+        return chunk if found is None else replace(chunk, rows=found), about["fields"]
+
+    def _chunk(self, number: int, batch: pa.RecordBatch, about: dict[str, Any], metadata: dict[str, bytes]) -> Chunk:
         features = batch.column("features")
         indptr: NDArray[np.int64] = numpy_of(features.offsets)
         flat = features.values
@@ -223,17 +245,21 @@ class CacheSource:
             weights=numpy_of(batch.column("weight")) if about["weight"] else None,
             offsets=numpy_of(batch.column("offset")) if about["offset"] else None,
             tags=batch.column("tag").to_pylist() if about["tag"] else None,
-            names=self._lookup(number, parts[0]) if named else None,
+            names=self._lookup(number, parts[0], metadata) if "names" in metadata else None,
             first_line=about["line"],
             file=about["file"],
         )
 
-    def _lookup(self, number: int, indices: NDArray[Any]) -> NameLookup:
+    def _lookup(self, number: int, indices: NDArray[Any], metadata: dict[str, bytes]) -> NameLookup:
         def names(positions: NDArray[np.int64]) -> list[str] | PackedNames:
             ids = indices[positions].astype(np.uint64)
-            new, packed = self._names_of(number)
+            new, packed = _names_in(metadata)
             if np.array_equal(ids, new):  # a learner that has met what the file has met
                 return packed
+            order = np.argsort(new)
+            places = order[np.searchsorted(new, ids, sorter=order).clip(max=len(new) - 1)] if len(new) else order
+            if len(new) and np.array_equal(new[places], ids):
+                return packed.take(places)
             known = _by_id(new, packed)
             if not all(id_ in known for id_ in ids.tolist()):
                 known |= self._names_before(number)
@@ -241,19 +267,19 @@ class CacheSource:
 
         return names
 
-    def _names_of(self, number: int) -> tuple[NDArray[np.uint64], PackedNames]:
-        """Ids first met in this chunk, with their names."""
-        metadata = self._get(number)[1]
-        packed = PackedNames(np.frombuffer(metadata["names"], np.uint8), np.frombuffer(metadata["name_ends"], np.int64))
-        return np.frombuffer(metadata["ids"], np.uint64), packed
-
     def _names_before(self, number: int) -> dict[int, str]:
         done, known = self._older_names
         for earlier in range(done, number):
-            ids, packed = self._names_of(earlier)
+            ids, packed = _names_in(self._get(earlier)[1])
             known |= _by_id(ids, packed)
         self._older_names = max(done, number), known
         return known
+
+
+def _names_in(metadata: dict[str, bytes]) -> tuple[NDArray[np.uint64], PackedNames]:
+    """Ids first met in a chunk, with their names."""
+    packed = PackedNames(np.frombuffer(metadata["names"], np.uint8), np.frombuffer(metadata["name_ends"], np.int64))
+    return np.frombuffer(metadata["ids"], np.uint64), packed
 
 
 def _by_id(ids: NDArray[np.uint64], names: PackedNames) -> dict[int, str]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from pomona.errors import DataFormatError
@@ -26,6 +27,8 @@ from pomona.source.table import Place, Table, check_names, cut, one_line
 SAMPLE_BYTES = 8 << 20
 BLOCK_BYTES, MAX_BLOCK_BYTES = 1 << 20, 1 << 26
 DELIMITERS = ",\t;|"
+#: Up to here a float holds every whole number.
+LARGEST_WHOLE = 1 << 53
 #: Texts that stand for a missing number, besides pyarrow's own list.
 NULLS = [*pa_csv.ConvertOptions().null_values, "?", "None"]
 
@@ -139,20 +142,20 @@ def find_dialect(sample: bytes, complete: bool, input_file: InputFile, options: 
     except csv.Error:  # a NUL or a huge cell: judged by the real reader below
         rows = [line.rstrip("\r\n").split(delimiter) for line in lines[:1000]]
     header = has_header(rows) if options.header is None else options.header
-    schema, decimal = _infer(sample if complete else sample[: sample.rfind(b"\n") + 1], delimiter, header, file)
-    cells = list(schema.names) if header else []
+    table, decimal = _infer(sample if complete else sample[: sample.rfind(b"\n") + 1], delimiter, header, file)
+    cells = list(table.column_names) if header else []
     check_names(cells, file)
-    names = [cell or f"x{i}" for i, cell in enumerate(cells)] if header else [f"x{i}" for i in range(len(schema))]
-    types = dict(zip(names, map(_roomy, schema.types), strict=True))
+    names = [cell or f"x{i}" for i, cell in enumerate(cells)] if header else [f"x{i}" for i in range(table.num_columns)]
+    types = dict(zip(names, map(_roomy, table.columns), strict=True))
     types |= {name: pa.string() for name in (*options.categorical, *options.text) if name in types}
     longest = max(map(len, sample.split(b"\n")))
     return Dialect(delimiter, decimal, cells, names, types, max(BLOCK_BYTES, min(16 * longest, MAX_BLOCK_BYTES)))
 
 
-def _infer(sample: bytes, delimiter: str, header: bool, file: str) -> tuple[pa.Schema, str]:
-    """Columns and decimal point; where commas do not part columns, they may stand in numbers."""
+def _infer(sample: bytes, delimiter: str, header: bool, file: str) -> tuple[pa.Table, str]:
+    """The first rows and the decimal point; where commas do not part columns, they may stand in numbers."""
 
-    def read(decimal: str) -> pa.Schema:
+    def read(decimal: str) -> pa.Table:
         return pa_csv.read_csv(
             pa.BufferReader(sample),
             read_options=pa_csv.ReadOptions(
@@ -162,10 +165,10 @@ def _infer(sample: bytes, delimiter: str, header: bool, file: str) -> tuple[pa.S
                 delimiter=delimiter, newlines_in_values=True, invalid_row_handler=lambda row: "skip"
             ),
             convert_options=pa_csv.ConvertOptions(null_values=NULLS, decimal_point=decimal),
-        ).schema
+        )
 
-    def count(schema: pa.Schema) -> int:
-        return sum(map(pa.types.is_floating, schema.types))
+    def count(table: pa.Table) -> int:
+        return sum(map(pa.types.is_floating, table.schema.types))
 
     try:
         point = read(".")
@@ -175,10 +178,13 @@ def _infer(sample: bytes, delimiter: str, header: bool, file: str) -> tuple[pa.S
     return (comma, ",") if count(comma) > count(point) else (point, ".")
 
 
-def _roomy(found: pa.DataType) -> pa.DataType:
+def _roomy(column: pa.ChunkedArray) -> pa.DataType:
     """The type to read a column as, given that later rows may hold more than the first ones."""
+    found = column.type
     if pa.types.is_integer(found):
-        return pa.float64()
+        # Whole numbers that a float cannot hold are no quantities, but names: each is a category of its own.
+        ends = [abs(end) for end in pc.min_max(column).as_py().values() if end is not None]
+        return pa.string() if max(ends, default=0) > LARGEST_WHOLE else pa.float64()
     if pa.types.is_null(found) or pa.types.is_time(found) or pa.types.is_binary(found):
         return pa.string()
     if pa.types.is_timestamp(found) and found.unit == "s":  # later ones may have fractions of a second

@@ -129,9 +129,9 @@ class Convolution(SeededGenerator):
             name = f"masks_{stage}"
             if name not in self.learnt:
                 patches = self._sample_patches(view, stage)
-                start = streams.normal((width, count), self.seed, stage, "masks").astype(np.float64)
-                centred = (patches - self.learnt["mean"]) @ whitening
-                self.learnt[name] = spherical_kmeans(centred, start).astype(np.float32)
+                start = view.place.put(streams.normal((width, count), self.seed, stage, "masks"))
+                centred = view.place.put((patches - self.learnt["mean"]) @ whitening)
+                self.learnt[name] = to_numpy(spherical_kmeans(centred, start, view.place)).astype(np.float32)
             masks = self.learnt[name].astype(np.float64)
         else:
             masks = streams.normal((width, count), self.seed, stage, "masks").astype(np.float64)
@@ -164,14 +164,19 @@ class Convolution(SeededGenerator):
         self.learnt["whitening"] = centre @ (vectors * scales) @ vectors.T
 
 
-def spherical_kmeans(points: NDArray[np.float64], centres: NDArray[np.float64]) -> NDArray[np.float64]:
+def spherical_kmeans(points: Array, centres: Array, place: Place) -> Array:
     """Centres of length 1, one a column, that the points' projections agree with (Coates and Ng, 2012)."""
-    rows = np.arange(len(points))
+    xp = place.xp
+
+    def unit(C: Array) -> Array:
+        return C / xp.clip(xp.sqrt(xp.sum(C * C, axis=0, keepdims=True)), min=1e-12)
+
     for _ in range(KMEANS_STEPS):
-        centres = centres / np.maximum(np.linalg.norm(centres, axis=0), 1e-12)
+        centres = unit(centres)
         projections = points @ centres
-        best = np.abs(projections).argmax(axis=1)
-        shares = sparse.csr_matrix((projections[rows, best], (best, rows)), shape=(centres.shape[1], len(points)))
+        strength = xp.abs(projections)
+        # Each point counts for the centre that it agrees with most, as much as it agrees.
+        shares = xp.where(strength == xp.max(strength, axis=1, keepdims=True), projections, xp.zeros_like(projections))
         # A little of the old centre keeps those that no point chose.
-        centres = (shares @ points).T + centres
-    return np.asarray(centres / np.maximum(np.linalg.norm(centres, axis=0), 1e-12))
+        centres = points.T @ shares + centres
+    return unit(centres)
