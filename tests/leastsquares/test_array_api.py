@@ -43,6 +43,7 @@ CLASSIFIERS = [
     StagewiseClassifier(block_size=32, n_stages=2, inner="logistic", generator="logits", generator_options={"pca": 5}),
     StagewiseClassifier(block_size=32, n_stages=2, inner="calibrated", generator="polynomials", n_models=2),
     StagewiseClassifier(generator="sample", block_size=10),
+    StagewiseClassifier(generator="monomials", generator_options={"terms": [(0,), (1, 1), (2, 3)]}, n_stages=1),
     StagewiseClassifier(generator="gradient", block_size=10, n_stages=2),
     StagewiseClassifier(
         generator="convolution",

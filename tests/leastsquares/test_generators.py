@@ -216,3 +216,33 @@ def test_rows_are_spread_over_the_weight():
     assert (numbers.tolist(), weights.tolist()) == ([0, 2, 4, 6, 8], [1.0] * 5)
     numbers, weights = spread(4, np.array([0.0, 2.0, 1.0, 0.0]), 5)
     assert (numbers.tolist(), weights.tolist()) == ([1, 2], [2.0, 1.0])
+
+
+def test_monomials(X):
+    terms = [(0,), (1, 1), (2, 3, 4), (5,), (0, 1)]
+    generator = generator_of("monomials", 0, {"terms": terms})
+    truth = np.stack([X[:, list(term)].prod(axis=1) for term in terms], axis=1)
+    np.testing.assert_allclose(features(generator, X, stage=0, size=2), truth[:, :2])
+    np.testing.assert_allclose(features(generator, X, stage=2, size=2), truth[:, 4:])
+    np.testing.assert_allclose(features(generator, X, stage=3, size=2), truth[:, :2])
+    np.testing.assert_allclose(features(generator, sparse.csr_matrix(X), size=9), truth)
+    with pytest.raises(OptionError, match="use column 12, but the data has 12 columns"):
+        features(generator_of("monomials", 0, {"terms": [(12,)]}), X)
+    with pytest.raises(OptionError, match="got an empty one"):
+        generator_of("monomials", 0, {"terms": [()]})
+
+
+def test_monomials_of_apple(tmp_path):
+    from pomona import AppleClassifier, StagewiseClassifier, load
+    from pomona.estimators.monomials import monomials_of
+
+    rows = np.random.default_rng(0).standard_normal((1500, 5))
+    y = (rows[:, 0] * rows[:, 1] + rows[:, 2] > 0).astype(int)
+    found = monomials_of(AppleClassifier(numeric="raw").fit(rows, y), 30)
+    assert (0, 1) in {tuple(sorted(term)) for term in found.terms[:5]}
+    model = StagewiseClassifier(generator=found, n_stages=1).fit(rows, y)
+    assert model.score(rows, y) > 0.95
+    model.save(tmp_path / "m.pomona")
+    assert load(tmp_path / "m.pomona").learner.model.models[0].generator.terms == [list(term) for term in found.terms]
+    with pytest.raises(ValueError, match="fit apple with numeric='raw'"):
+        monomials_of(AppleClassifier().fit(rows, y))

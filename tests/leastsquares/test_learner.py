@@ -13,12 +13,15 @@ from sklearn.datasets import load_digits
 
 import pomona
 from pomona import CalibratedLSClassifier, GLSClassifier, StagewiseClassifier, StagewiseRegressor
+from pomona.cli import least_squares as choices
 from pomona.cli.main import main
 from pomona.errors import DataFormatError, OptionError
 from pomona.leastsquares.arrays import Place
+from pomona.leastsquares.generators import GENERATORS
 from pomona.leastsquares.learner import CalibratedLearnOptions, GLSLearnOptions, StagewiseLearnOptions
 from pomona.leastsquares.rows import ArrayRows
 from pomona.leastsquares.spectrum import spectrum
+from pomona.leastsquares.stagewise import INNER
 from pomona.model import load, train
 from pomona.model.inspect import as_text, describe
 from pomona.options import ReadOptions
@@ -232,3 +235,9 @@ def test_missing_values_are_told_with_their_line(tmp_path):
     (tmp_path / "t.svm").write_text("1 1:1 2:2\n-1 1:2 2:nan\n")
     with pytest.raises(DataFormatError):
         train(tmp_path / "t.svm", learn=GLSLearnOptions())
+
+
+def test_the_choices_of_the_command_line_are_those_of_the_library():
+    # Monomials are lists, which an option cannot hold.
+    assert set(choices.GENERATORS) == set(GENERATORS) - {"monomials"}
+    assert choices.INNER == INNER

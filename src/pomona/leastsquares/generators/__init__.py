@@ -12,13 +12,22 @@ from pomona.errors import OptionError
 from pomona.leastsquares.generators.base import Features, Generator, OwnGenerator, SeededGenerator, View
 from pomona.leastsquares.generators.columns import GradientOrder, SampledColumns
 from pomona.leastsquares.generators.convolution import Convolution
+from pomona.leastsquares.generators.monomials import Monomials
 from pomona.leastsquares.generators.random import FourierFeatures, RandomLogits, RandomPolynomials
 
 __all__ = ["GENERATORS", "Features", "Generator", "OwnGenerator", "SeededGenerator", "View", "generator_of"]
 
 GENERATORS: dict[str, type[SeededGenerator]] = {
     kind.kind: kind
-    for kind in (SampledColumns, GradientOrder, FourierFeatures, RandomLogits, RandomPolynomials, Convolution)
+    for kind in (
+        SampledColumns,
+        GradientOrder,
+        FourierFeatures,
+        RandomLogits,
+        RandomPolynomials,
+        Convolution,
+        Monomials,
+    )
 }
 
 
