@@ -14,7 +14,7 @@ from pomona.errors import NumericError
 from pomona.leastsquares.arrays import Array, Place, Triangle, cholesky, to_numpy
 from pomona.leastsquares.rows import Rows, has_bad_numbers
 
-#: Ridge where none is given, in units of a column's mean square: this times features over examples, within bounds.
+#: Ridge where none is given, in units of a column's variance: this times features over examples, within bounds.
 #: Logistic losses curve less than squared ones, and need less.
 AUTO_SQUARED, AUTO_LOGISTIC = 1e-1, 1e-2
 AUTO_LEAST, AUTO_MOST = 1e-6, 1.0
@@ -93,9 +93,9 @@ def blame(rows: Rows) -> None:
 class Metric:
     """The Cholesky factor of scale · Σ + penalty, with a penalty for each column but the last ``n_free``.
 
-    A ridge that is given is the penalty of every column. Without one the penalty of a column is its own mean square
-    times ``strength`` · width / total: the same whatever the units of the columns, and less the more examples there
-    are.
+    A ridge that is given is the penalty of every column. Without one the penalty of a column is its own variance (its
+    mean square, where there is no intercept, the last of the free columns) times ``strength`` · width / total: the
+    same whatever the units of the columns, and less the more examples there are.
     """
 
     def __init__(
@@ -114,7 +114,9 @@ class Metric:
         largest = max(float(squares.max(initial=0.0)), np.finfo(np.float64).tiny)
         if ridge is None:
             factor = min(max(strength * width / total, AUTO_LEAST), AUTO_MOST)
-            penalty = factor * np.maximum(squares, np.finfo(np.float32).eps * largest)
+            means = to_numpy(gram[:, width - 1]).astype(np.float64) if n_free else np.zeros(width)
+            variances = np.maximum(squares - means**2, np.finfo(np.float32).eps * squares)
+            penalty = factor * np.where(variances > 0, variances, largest)
         else:
             penalty = np.full(width, float(ridge))
         penalty[width - n_free :] = 0.0
