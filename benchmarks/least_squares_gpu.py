@@ -33,6 +33,8 @@ def configurations(small: bool) -> dict[str, Options]:
     p, stages = (128, 2) if small else (4096, 1)
     pca = {"pca": 50, "scale": 0.7}
     images = {"shape": SHAPE}
+    # Pooled responses are small numbers.
+    light = {"ridge": 2e-6}
     logistic = {"inner": "logistic", "ridge": 1e-3}
     fourier: dict[str, Options] = {
         "Fourier, linear": {"generator": "fourier", "generator_options": pca, "n_stages": 12 * stages},
@@ -57,8 +59,14 @@ def configurations(small: bool) -> dict[str, Options]:
         },
     }
     convolution: dict[str, Options] = {
-        "convolution, random masks": {"generator": "convolution", "generator_options": images, "n_stages": stages},
+        "convolution, random masks": {
+            **light,
+            "generator": "convolution",
+            "generator_options": images,
+            "n_stages": stages,
+        },
         "convolution, k-means masks": {
+            **light,
             "generator": "convolution",
             "generator_options": {**images, "masks": "kmeans"},
             "n_stages": stages,

@@ -114,6 +114,7 @@ RUNS: dict[str, dict[str, Any]] = {
         "generator_options": {"shape": (28, 28, 1), "masks": "kmeans"},
         "block_size": 3200,
         "n_stages": 2,
+        "ridge": 2e-6,
     },
 }
 
