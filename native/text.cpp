@@ -128,6 +128,11 @@ bool merge_duplicates(pm_text_rows* rows, int64_t row_start) {
   const int64_t stop = rows->n_features;
   uint64_t* const ids = rows->ids;
   uint32_t* const slots = rows->feature_slots;
+  // The features of the row before, which has no duplicates any more: so it is in dense data.
+  const int64_t before = rows->n_rows ? rows->indptr[rows->n_rows - 1] : row_start;
+  if (row_start - before == stop - row_start &&
+      std::memcmp(ids + before, ids + row_start, sizeof(uint64_t) * static_cast<size_t>(stop - row_start)) == 0)
+    return true;
   // Few collisions matter more than a small table, while it fits the first cache.
   int64_t size = 16;
   while (size < rows->n_feature_slots && size < (size < 4096 ? 8 : 2) * (stop - row_start)) size *= 2;

@@ -1,6 +1,10 @@
 // Names of features, looked up in the text they were parsed from.
 #include "text.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace {
 
 bool ends_item(char c) { return pm::is_blank(c) || c == '|' || c == '\n'; }
@@ -8,6 +12,21 @@ bool ends_item(char c) { return pm::is_blank(c) || c == '|' || c == '\n'; }
 const char* name_end(const char* p) {
   while (!ends_item(*p) && *p != ':') ++p;
   return p;
+}
+
+// The same, where 16 bytes may be looked at: most names are shorter.
+inline const char* name_end(const char* p, const char* text_end) {
+#if defined(__SSE2__)
+  if (text_end - p >= 16) {
+    const __m128i c = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    const auto equal = [c](char mark) { return _mm_cmpeq_epi8(c, _mm_set1_epi8(mark)); };
+    const __m128i found = _mm_or_si128(_mm_or_si128(_mm_or_si128(equal(' '), equal(':')), _mm_or_si128(equal('\n'), equal('|'))),
+                                       _mm_or_si128(equal('\t'), equal('\r')));
+    if (const int bits = _mm_movemask_epi8(found)) return p + __builtin_ctz(static_cast<unsigned>(bits));
+  }
+#endif
+  static_cast<void>(text_end);
+  return name_end(p);
 }
 
 const char* item_end(const char* p) {
@@ -41,7 +60,10 @@ int64_t pm_vw_names(const char* text, int64_t size, const uint32_t* starts, cons
   const char* const text_end = text + size;
   int64_t written = 0;
   const auto append = [&](const char* from, int64_t count) {
-    if (written + count <= capacity) std::memcpy(out + written, from, static_cast<size_t>(count));
+    if (count <= 16 && written + 16 <= capacity && text_end - from >= 16)
+      std::memcpy(out + written, from, 16);  // of a fixed size, so that nothing is called
+    else if (written + count <= capacity)
+      std::memcpy(out + written, from, static_cast<size_t>(count));
     written += count;
   };
   for (int64_t i = 0; i < n; ++i) {
@@ -49,10 +71,11 @@ int64_t pm_vw_names(const char* text, int64_t size, const uint32_t* starts, cons
     const uint32_t* const span = namespace_spans + 2 * fields[feature];
     if (span[1]) {
       append(text + span[0], span[1]);
-      append(":", 1);
+      if (written < capacity) out[written] = ':';
+      ++written;
     }
     const char* word = text + starts[feature];
-    const char* end = name_end(word);
+    const char* end = name_end(word, text_end);
     append(word, end - word);
     for (uint32_t words = grams ? grams[feature] : 0; words;) {  // bit 0: the next word belongs to the n-gram
       word = item_end(end);
@@ -61,7 +84,8 @@ int64_t pm_vw_names(const char* text, int64_t size, const uint32_t* starts, cons
       end = name_end(word);
       if (is_zero(end, text, text_end)) continue;
       if (words & 1) {
-        append(" ", 1);
+        if (written < capacity) out[written] = ' ';
+        ++written;
         append(word, end - word);
       }
       words >>= 1;

@@ -368,3 +368,18 @@ def test_a_new_dictionary_in_every_batch() -> None:
     encoder = TableEncoder.fit(table)
     rows = [row for chunk in EncodedSource(table, encoder).chunks() for row in rows_of(chunk)]
     assert rows == [{"c=u": 1.0}, {"c=v": 1.0}, {"c=v": 1.0}, {"c=w": 1.0}]
+
+
+def test_first_labels_are_those_of_the_chunks_without_encoding() -> None:
+    table = pa.table({"x": [1.0, 2.0, 3.0, 4.0], "y": ["a", "b", "a", "c"]})
+    read = ReadOptions(target="y")
+    encoder = TableEncoder.fit(open_frame(table), read, EncodeOptions())
+    source = EncodedSource(open_frame(table), encoder)
+    found = source.first_labels(3)
+    assert found is not None and found.tolist() == ["a", "b", "a"]
+    assert [label for chunk in source.chunks() for label in chunk.labels] == ["a", "b", "a", "c"]
+    missing = pa.table({"x": [1.0, 2.0], "y": ["a", None]})
+    assert EncodedSource(open_frame(missing), encoder).first_labels(3) is None
+    given = EncodedSource(open_frame(table), encoder, y=np.array([5, 6, 7, 8]))
+    first = given.first_labels(2)
+    assert first is not None and first.tolist() == [5, 6]

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -390,3 +391,31 @@ def test_chunk_slices_keep_their_names(vw_file: Path) -> None:
     assert isinstance(part, Chunk) and part.names is not None and chunk.names is not None
     positions = np.arange(part.indptr[0], part.indptr[-1])
     assert list(part.names(positions)) == list(chunk.names(positions))
+
+
+@pytest.mark.parametrize("name", ["a.vw", "a.svm"])
+def test_first_labels_are_those_of_the_chunks(tmp_path: Path, name: str) -> None:
+    form = "{} |a x:1\n" if name.endswith("vw") else "{} 1:1\n"
+    labels = [1.5, -1.0, 3e2, 0.0, 7.0]
+    (tmp_path / name).write_text("".join(form.format(label) for label in labels))
+    source: Any = open_source(tmp_path / name)
+    for rows in (3, 5, 9):
+        assert source.first_labels(rows).tolist() == labels[:rows]
+    assert np.concatenate([chunk.labels for chunk in source.chunks()]).tolist() == labels
+
+
+@pytest.mark.parametrize(
+    "lines", ["1 |a x\n|a y\n", "1 |a x\n\n2 |a x\n", "1|a x\n", "'1 |a x\n", "one |a x\n", "inf |a x\n", " 1 |a x\n"]
+)
+def test_first_labels_are_left_to_the_parser_where_they_are_not_plain(tmp_path: Path, lines: str) -> None:
+    (tmp_path / "a.vw").write_text(lines)
+    source: Any = open_source(tmp_path / "a.vw")
+    assert source.first_labels(10) is None
+
+
+def test_first_labels_of_compressed_files_and_with_skipped_lines_are_left_to_the_parser(tmp_path: Path) -> None:
+    (tmp_path / "a.vw").write_text("1 |a x\n-1 |a y\n")
+    (tmp_path / "b.vw.gz").write_bytes(gzip.compress(b"1 |a x\n-1 |a y\n"))
+    skipping: Any = open_source(tmp_path / "a.vw", ReadOptions(on_error="skip"))
+    packed: Any = open_source(tmp_path / "b.vw.gz")
+    assert skipping.first_labels(10) is None and packed.first_labels(10) is None
