@@ -102,6 +102,7 @@ bench: $(VENV)/.test
 golden: $(VENV)/.test
 	$(BIN)/python tests/model/test_file.py
 	$(BIN)/python tests/model/test_golden_models.py
+	$(BIN)/python tests/leastsquares/test_golden.py
 	$(BIN)/python tests/cli/test_transcripts.py
 
 clean:

@@ -2,9 +2,9 @@
 
 Generated data with three planted monomials each (see benchmarks/planted.py): degrees 2 to 4, noise, a correlated
 distractor for every factor, from 30 dense to 100,000 sparse features; one pass, alpha 1, nothing tuned, the stated
-number of examples. A seed counts when all three monomials are among the terms of the model, by name. The bar is 95 % of
-the seeds, for every case. Also shown: the mean rank of the planted among all terms by |weight| * scale, and features
-an example.
+number of examples. A seed counts when all three monomials are among the features of the model. The bar is 95 % of the
+seeds, for every case. Also shown: how many of the monomials are named among the 1,000 strongest of all terms (by
+|weight| * scale), and features an example.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from benchmarks.options import done_saying, machine, say, table, write_json
 from benchmarks.planted import CASES
 
 BAR = 0.95
+NAMED = 1000
 RULES = {"weight": "weight", "scaled": "scaled", "evidence": "evidence", "ssm": "ssm", "reach": HEURISTICS["reach"]}
 
 
@@ -49,34 +50,36 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-HEADER = ("seeds", "bar 95 %", "monomials", "rank", "terms", "features", "seconds")
+HEADER = ("seeds", "bar 95 %", "monomials", "among top", "terms", "features", "seconds")
 
 
 def _cells(runs: list[dict[str, Any]]) -> list[str]:
     mean = {name: statistics.fmean(run[name] for run in runs) for name in runs[0]}
     return [
-        f"{mean['all']:.0%}", "pass" if mean["all"] >= BAR else "FAIL", f"{mean['found']:.0%}", f"{mean['rank']:.0f}",
+        f"{mean['all']:.0%}", "pass" if mean["all"] >= BAR else "FAIL", f"{mean['found']:.0%}", f"{mean['named']:.0%}",
         f"{mean['terms']:,.0f}", f"{mean['features']:.0f}", f"{mean['seconds']:.2f}",
     ]  # fmt: skip
 
 
 def search(X: Any, y: Any, planted: list[tuple[int, ...]], heuristic: Any) -> dict[str, Any]:
-    """Learn once and look for the planted monomials among the names of the terms."""
+    """Learn once and look for the planted monomials among the features, and for their names among the strongest."""
     from pomona import AppleRegressor
 
     model = AppleRegressor(loss="squared", alpha=1.0, heuristic=heuristic, numeric="raw", passes=1, shuffle=False)
     clock = Clock()
     with clock.running():
         model.fit(X, y)
-    names = model.terms_["name"]
-    ranks = {_factors(name): rank for rank, name in enumerate(names.tolist(), start=1)}
-    hits = [ranks.get(_factors(" · ".join(f"x{f}" for f in m))) for m in planted]
-    summary = model.model_.summary
+    learner, summary = model.model_.learner, model.model_.summary
+    parents = set(learner.parents.monomials)
+    # A monomial is a feature when it lacks one factor to be a parent.
+    hits = [any(m[:k] + m[k + 1 :] in parents for k in range(len(m))) for m in planted]
+    strongest = [_factors(term["feature"]) for term in learner.terms().top(model.model_.task, NAMED)]
+    named = [_factors(" · ".join(f"x{f}" for f in m)) in strongest for m in planted]
     return {
-        "all": all(hit is not None for hit in hits),
-        "found": float(np.mean([hit is not None for hit in hits])),
-        "rank": float(np.mean([hit if hit is not None else len(names) for hit in hits])),
-        "terms": len(names),
+        "all": all(hits),
+        "found": float(np.mean(hits)),
+        "named": float(np.mean(named)),
+        "terms": len(learner.terms()),
         "features": summary["features"] / summary["examples"],
         "seconds": clock.seconds,
     }

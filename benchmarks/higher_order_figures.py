@@ -118,6 +118,7 @@ def draw(args: argparse.Namespace, log: Log, folder: Path) -> None:
         _orders(args, log, folder, name, top)
         _thresholds(args, log, folder, name, [2] if name == "higgs" else list(range(2, top + 1)))
     _hierarchies(args, log, folder, top)
+    _sizes(log, folder, top)
 
 
 def _errors(args: argparse.Namespace, log: Log, name: str, methods: list[str]) -> dict[str, dict[str, Any]]:
@@ -195,6 +196,31 @@ def _hierarchies(args: argparse.Namespace, log: Log, folder: Path, order: int) -
     body = [[m, f"{r['parameters']:,}", f"{r['cpu']:.1f}", f"{r['error']:.4f}"] for m, r in rows.items()]
     print("\nFigures 5 to 7: covtype")
     print(table(["method", "parameters", "cpu s", "error"], body))
+
+
+def _sizes(log: Log, folder: Path, order: int) -> None:
+    """The paper's open question of equal size: error against parameters for every variant that was run on covtype."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    for label, start in (
+        ("ALR", f"ALR{order}"),
+        ("sALR, mi", f"sALR{order}-mi-"),
+        ("sALR, cvscore", f"sALR{order}-cvscore-"),
+        ("hsALR, mi", f"hsALR{order}-mi-"),
+    ):
+        rows = [r for r in log.records if r["set"] == "covtype" and r["method"].startswith(start)]
+        rows.sort(key=lambda row: row["parameters"])
+        if rows:
+            axes.plot(
+                [r["parameters"] for r in rows], [r["error"] for r in rows], marker="o", label=f"{label}, order {order}"
+            )
+    axes.set_xscale("log")
+    axes.set_xlabel("parameters")
+    axes.set_ylabel("error")
+    axes.legend(fontsize=8)
+    axes.set_title("Variants at equal size: covtype")
+    _save(figure, folder / f"higher-order-equal-size-order-{order}.png")
 
 
 def _save(figure: Any, path: Path) -> None:

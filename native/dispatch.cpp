@@ -37,6 +37,12 @@ int32_t pm_online_predict(const pm_online* model, const pm_chunk* chunk, void* s
   return PM_DISPATCH(online_predict(*model, *chunk, scratch, scratch_bytes, predictions));
 }
 
+int32_t pm_online_expand(const pm_online* model, const pm_chunk* chunk, void* scratch, int64_t scratch_bytes,
+                         int64_t* indptr, uint32_t* columns, float* values, int64_t capacity, int64_t* done) {
+  return PM_DISPATCH(
+      online_expand(*model, *chunk, scratch, scratch_bytes, indptr, columns, values, capacity, done));
+}
+
 void pm_text_bounds(const char* text, int64_t size, int64_t* lines, int64_t* features, int64_t* bars) {
   PM_DISPATCH(text_bounds(text, size, lines, features, bars));
 }

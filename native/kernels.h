@@ -11,6 +11,8 @@
   void text_bounds(const char* text, int64_t size, int64_t* lines, int64_t* features, int64_t* bars);                \
   int32_t parse_vw(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);              \
   int32_t parse_svmlight(const char* text, int64_t size, const pm_text_options* options, pm_text_rows* rows);        \
+  int32_t online_expand(const pm_online& model, const pm_chunk& chunk, void* memory, int64_t memory_bytes,          \
+                        int64_t* indptr, uint32_t* columns, float* values, int64_t capacity, int64_t* done);        \
   int32_t online_predict(const pm_online& model, const pm_chunk& chunk, void* memory, int64_t memory_bytes,         \
                          double* predictions);                                                                      \
   int32_t tuples_explore(pm_tuples& tuples, const uint32_t* codes, int64_t n, const pm_tuples* lower,               \

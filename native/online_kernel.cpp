@@ -160,7 +160,44 @@ int32_t predict_as(pm_online& m, const pm_chunk& c, const Sizes& s, char* memory
   return PM_OK;
 }
 
+template <class Real>
+int32_t expand_as(const pm_online& m, const pm_chunk& c, const Sizes& s, char* memory, int64_t* indptr, uint32_t* columns,
+                  float* values, int64_t capacity, int64_t* done) {
+  Example<Real> example(m, memory, s.features, s.expanded);
+  const bool shared = m.regions[0].hashed != 0;  // one table for all degrees
+  uint64_t first[3] = {0, 0, 0};
+  for (int i = 1; i < 3 && !shared; ++i) first[i] = first[i - 1] + m.regions[i - 1].n_slots;
+  for (int64_t e = *done; e < c.n; ++e) {
+    *done = e;
+    example.load(c, e, false);
+    int64_t at = indptr[e];
+    if (at + example.expanded_size() > capacity) return PM_FULL;
+    example.each_run([&](const Run<Real>& run) {
+      const pm_region& r = m.regions[run.degree - 1];
+      for (int64_t j = 0; j < run.count; ++j) {
+        const Real x = run.a * run.x[j];
+        if (x == 0) continue;
+        const uint64_t place = r.hashed ? run.key(j) & (r.n_slots - 1) : run.key(j);
+        columns[at] = static_cast<uint32_t>(first[run.degree - 1] + place);
+        values[at++] = static_cast<float>(x);
+      }
+    });
+    indptr[e + 1] = at;
+  }
+  *done = c.n;
+  return PM_OK;
+}
+
 }  // namespace
+
+int32_t online_expand(const pm_online& m, const pm_chunk& c, void* memory, int64_t memory_bytes, int64_t* indptr,
+                      uint32_t* columns, float* values, int64_t capacity, int64_t* done) {
+  const Sizes s = largest(m, c);
+  char* const start = static_cast<char*>(memory);
+  if (memory_bytes < scratch_bytes(m, s)) return PM_BAD_INPUT;
+  return m.real_bytes == 4 ? expand_as<float>(m, c, s, start, indptr, columns, values, capacity, done)
+                           : expand_as<double>(m, c, s, start, indptr, columns, values, capacity, done);
+}
 
 int64_t online_scratch_bytes(const pm_online& m, const pm_chunk& c) { return scratch_bytes(m, largest(m, c)); }
 

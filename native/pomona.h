@@ -157,6 +157,11 @@ PM_API int32_t pm_online_learn(pm_online* model, const pm_chunk* chunk, const in
                                void* scratch, int64_t scratch_bytes, double* predictions, int64_t* done);
 PM_API int32_t pm_online_predict(const pm_online* model, const pm_chunk* chunk, void* scratch, int64_t scratch_bytes,
                                  double* predictions);
+// The features of examples *done …, expanded, one example after the other: indptr[e + 1] is where those of example e end.
+// Columns are slots; those of a region come after those of the regions before it. PM_FULL: `capacity` features are not
+// enough for example *done.
+PM_API int32_t pm_online_expand(const pm_online* model, const pm_chunk* chunk, void* scratch, int64_t scratch_bytes,
+                                int64_t* indptr, uint32_t* columns, float* values, int64_t capacity, int64_t* done);
 // Moves the slots of a combinatorial region of this degree over n_rows rows into a hashed one (both of `stride`).
 PM_API int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows, pm_region* to);
 

@@ -194,6 +194,7 @@ class Logit {
 template <class V, class I>
 inline __attribute__((always_inline)) V exp_negative(V x) {
   x = x > -87.0f ? x : -87.0f + V{};
+  x = x < 0.0f ? x : V{};  // what pads the classes may be anything
   const I n = __builtin_convertvector(x * 1.44269504f - 0.5f, I);
   const V whole = __builtin_convertvector(n, V);
   const V f = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
@@ -205,7 +206,7 @@ inline __attribute__((always_inline)) V exp_negative(V x) {
   e = e * f * f + f + 1.0f;
   I bits;
   std::memcpy(&bits, &e, sizeof bits);
-  bits += n << 23;
+  bits += n * (1 << 23);
   std::memcpy(&e, &bits, sizeof bits);
   return e;
 }

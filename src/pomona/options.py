@@ -90,6 +90,8 @@ class LearnOptions:
     #: Bytes the weight tables may take.
     memory: int = 1 << 30
     passes: int = 1
+    #: Whether the weights of the strongest features are refitted by least squares in the end.
+    polish: bool = False
     #: Whether the learning rate falls from pass to pass, in equal steps towards zero.
     decay: bool = False
     #: None: yes, unless VW or svmlight text is read in one pass (streams come in the order of time).

@@ -68,6 +68,7 @@ def test_naive_bayes(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--select", "best"], "--select"),
         (["--order", "auto", "--hierarchical"], "order='auto' is for tuples without hierarchy"),
         (["--weight", "age"], "takes no weights"),
+        (["--class-weight", "balanced"], "takes no class weights"),
     ],
 )
 def test_bad_options(table: Path, capsys: pytest.CaptureFixture[str], options: list[str], words: str) -> None:

@@ -199,3 +199,11 @@ def test_wrong_options():
         StagewiseOptions(inner="newton").check()
     with pytest.raises(OptionError, match=r"must be in \[0, 1\); got 1"):
         StagewiseOptions(holdout=1).check()
+
+
+def test_codes_become_rows_when_they_are_read():
+    codes = np.array([2, 0, 1, 2])
+    for kept in (0, 1 << 20):
+        targets = Targets(codes, HERE, 3, kept)
+        np.testing.assert_array_equal(targets[slice(1, 4)], np.eye(3)[[0, 1, 2]])
+        assert (targets.n, targets.k) == (4, 3)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pomona.online.apple import AppleLearner, AppleParameters
 from pomona.online.parameters import OnlineParameters
@@ -187,3 +189,38 @@ def test_ones_tie_and_the_order_of_ids_decides(heuristic: str) -> None:
 
 def test_single_precision_follows() -> None:
     compare(squared(float64=False), "value", "half", tolerance=2e-3, alpha=0.5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_any_stream_and_any_choices(seed: int) -> None:
+    """Indicators, zeros, rounds at any time, several outputs, penalties, odd chunks: all at once."""
+    rng = np.random.default_rng(seed)
+    d, n = int(rng.integers(1, D + 1)), int(rng.integers(20, 120))
+    values = {"real": lambda: np.tanh(rng.standard_normal()) + 0.1, "one": lambda: 1.0,
+              "zero": lambda: rng.random() * rng.integers(0, 2)}[str(rng.choice(["real", "one", "zero"]))]  # fmt: skip
+    present = rng.random((n, d)) < min(rng.choice([0.1, 0.4, 1.0]), 6 / d)
+    rows = [{int(f): float(np.float32(values())) for f in rng.permutation(np.flatnonzero(p))} for p in present]
+    outputs = int(rng.choice([1, 3]))
+    loss, kind = ("squared", "value") if outputs == 1 else ("softmax", "class")
+    parameters = squared(
+        loss=loss, bounded=outputs == 1, n_outputs=outputs, squares=bool(rng.integers(2)),
+        intercept=bool(rng.integers(2)), l2=float(rng.choice([0.0, 0.01])), l1=float(rng.choice([0.0, 1e-3])),
+    )  # fmt: skip
+    apple = {
+        "alpha": float(rng.choice([0.0, 0.5, 1.0, 1.4])), "heuristic": str(rng.choice(HEURISTICS)),
+        "fallback": bool(rng.integers(2)), "expand": [(), ("a", "b")][int(rng.integers(2))],
+    }  # fmt: skip
+    schedule = sorted({int(t) for t in rng.integers(1, n, size=5)})
+    ids = bool(rng.integers(2))
+    place = table_rows(rows, ids)
+    twin = AppleTwin(parameters, {place[f]: field_of(f) for f in range(D)}, schedule=schedule, degree=6, **apple)
+    labels = random_labels(rows, kind, seed)
+    expected = [twin.learn({place[f]: x for f, x in row.items()}, y) for row, y in zip(rows, labels, strict=True)]
+    learner = AppleLearner(parameters, FIELDS, AppleParameters(**apple))
+    learner.plan(schedule)
+    chunk, step = as_chunk(rows, ids=ids), int(rng.integers(1, n + 1))
+    parts = [learner.learn(chunk.slice(i, min(i + step, n)), labels[i : i + step]) for i in range(0, n, step)]
+    assert learner.parents.monomials == twin.parents
+    size = np.abs(expected).max() + 1e-9
+    np.testing.assert_allclose(np.concatenate(parts).reshape(n, -1), expected, rtol=1e-6, atol=1e-6 * size)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pomona._native.library import lib, pointer
+from pomona._native.library import FULL, OK, lib, pointer
 
 
 class ChunkStruct(c.Structure):
@@ -94,6 +94,15 @@ lib.pm_online_predict.argtypes = [
     c.c_int64,
     c.c_void_p,
 ]
+lib.pm_online_expand.argtypes = [
+    c.POINTER(OnlineStruct),
+    c.POINTER(ChunkStruct),
+    c.c_void_p,
+    c.c_int64,
+    *[c.c_void_p] * 3,
+    c.c_int64,
+    c.c_void_p,
+]
 lib.pm_online_rehash.argtypes = [c.POINTER(OnlineStruct), c.c_int32, c.c_int64, c.POINTER(RegionStruct)]
 
 
@@ -176,6 +185,32 @@ def online_predict(
             pointer(predictions, np.float64),
         )
     )
+
+
+def online_expand(
+    model: OnlineStruct, chunk: ChunkStruct, scratch: NDArray[np.uint8], capacity: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]:
+    """The features of all examples, expanded, as CSR arrays; ``capacity`` is a guess at how many there are."""
+    indptr, done = np.zeros(chunk.n + 1, np.int64), c.c_int64(0)
+    columns, values = np.empty(capacity, np.uint32), np.empty(capacity, np.float32)
+    while True:
+        status = lib.pm_online_expand(
+            c.byref(model),
+            c.byref(chunk),
+            pointer(scratch, np.uint8),
+            len(scratch),
+            pointer(indptr, np.int64),
+            pointer(columns, np.uint32),
+            pointer(values, np.float32),
+            len(columns),
+            c.byref(done),
+        )
+        if status != FULL:
+            break
+        columns, values = (np.concatenate([a, np.empty(len(a) + (1 << 20), a.dtype)]) for a in (columns, values))
+    if status != OK:
+        raise ValueError("the kernel refused to expand a chunk")
+    return indptr, columns[: indptr[-1]], values[: indptr[-1]]
 
 
 def online_rehash(model: OnlineStruct, degree: int, n_rows: int, to: RegionStruct) -> int:

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from pomona.cli.parser import Parser, number, one_of, whole
+from pomona.errors import OptionError
 
 #: The same as in ``pomona.higherorder.options``, which ``--help`` should not have to import.
 STARTS = ("auto", "zero", "generative")
@@ -98,6 +99,8 @@ def kdb_options(args: argparse.Namespace) -> Any:
 
 
 def _common(args: argparse.Namespace) -> dict[str, Any]:
+    if args.class_weight:
+        raise OptionError(f"the learner {args.learner} takes no class weights: leave --class-weight out")
     given = {"memory": args.memory} if _is_given(args.memory) else {}
     return {"task": args.task, "seed": args.seed, **given}
 

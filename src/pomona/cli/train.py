@@ -161,6 +161,7 @@ def _add_learning_options(result: Parser) -> None:
 def _add_pass_options(result: Parser) -> None:
     group = result.add_argument_group("passes")
     _option(group, "passes", whole(1), "N", "times to go through the data")
+    group.add_argument("--polish", action="store_true", help="refit the strongest weights by least squares in the end")
     group.add_argument("--decay", action="store_true", help="the learning rate falls from pass to pass")
     _option(group, "holdout", number(least=0, below=1), "SHARE", "examples kept aside for early stopping")
     _option(group, "patience", whole(1), "N", "passes without gain on them before stopping")

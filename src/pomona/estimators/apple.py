@@ -23,6 +23,7 @@ _CONSTRAINTS: dict[str, list[Any]] = {
     "degree": [Interval(Integral, 1, None, closed="left"), None],
     "fallback": ["boolean"],
     "expand": ["array-like", None],
+    "polish": ["boolean"],
     "update": [StrOptions({"adaptive", "adagrad", "sgd"})],
 }
 
@@ -41,6 +42,7 @@ class AppleEstimator(OnlineEstimator):
             "degree": None if self.degree is None else int(self.degree),
             "fallback": bool(self.fallback),
             "expand": () if self.expand is None else tuple(self.expand),
+            "polish": bool(self.polish),
         }
 
     @property
@@ -93,6 +95,9 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
         is consistent.
     expand : list of str, optional
         Columns whose features are multiplied; by default all are.
+    polish : bool, default=False
+        Whether the weights of the strongest features, up to 3,000, are refitted by generalized least squares in the
+        end, with a ridge that is chosen on every tenth row.
     numeric : str, default="auto"
         As in :class:`OnlineClassifier`; ``"auto"`` is ``"hat+standard"``, for what is multiplied may as well be smooth.
     passes : int or "auto", default="auto"
@@ -134,6 +139,7 @@ patience, multiclass, class_weight, random_state, verbose
         degree: int | None = None,
         fallback: bool = False,
         expand: Any = None,
+        polish: bool = False,
         loss: str = "logistic",
         update: str = "adaptive",
         learning_rate: float = 0.5,
@@ -168,7 +174,7 @@ class AppleRegressor(AppleEstimator, OnlineRegressor):
 
     Parameters
     ----------
-    alpha, heuristic, epochs, grow, degree, fallback, expand, numeric, passes
+    alpha, heuristic, epochs, grow, degree, fallback, expand, polish, numeric, passes
         As in :class:`AppleClassifier`.
     loss, quantile, update, learning_rate, l1, l2, squares, bins, categorical, text, ngrams, bits, memory, shuffle, \
 holdout, patience, random_state, verbose
@@ -206,6 +212,7 @@ holdout, patience, random_state, verbose
         degree: int | None = None,
         fallback: bool = False,
         expand: Any = None,
+        polish: bool = False,
         loss: str = "squared",
         quantile: float = 0.5,
         update: str = "adaptive",

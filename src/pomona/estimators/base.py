@@ -92,7 +92,7 @@ class OnlineEstimator(BaseEstimator):
             seed=self._seed(),
             task=self._task,
         )
-        options = replace(options, **self._own_options(), **changes)
+        options = replace(options, **{**self._own_options(), **changes})
         check(options)
         return options
 
@@ -140,7 +140,7 @@ class OnlineEstimator(BaseEstimator):
         ``first`` starts anew, otherwise learning goes on; a ``stream`` is learnt in one pass.
         """
         start = time.perf_counter()
-        learn = self._learn_options(**({"passes": 1, "holdout": 0.0} if stream else {}))
+        learn = self._learn_options(**({"passes": 1, "holdout": 0.0, "polish": False} if stream else {}))
         if first:
             self.model_ = self._start(X, weights, task, learn, keep_constant=stream, read=read)
             if stream:  # how long, nobody knows

@@ -281,7 +281,7 @@ class CalibratedLSClassifier(LeastSquaresClassifier):
     >>> X = rng.standard_normal((500, 2))
     >>> model = CalibratedLSClassifier().fit(X, X[:, 0] > 0.5)
     >>> print(f"{model.score(X, X[:, 0] > 0.5):.2f}")
-    0.99
+    1.00
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -383,7 +383,7 @@ class StagewiseClassifier(LeastSquaresClassifier):
     >>> y = (X**2).sum(axis=1) > 1.4                       # a circle
     >>> model = StagewiseClassifier().fit(X[:500], y[:500])
     >>> print(f"{model.score(X[500:], y[500:]):.2f}")
-    0.99
+    0.98
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

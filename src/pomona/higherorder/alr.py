@@ -27,6 +27,8 @@ Weights = tuple[NDArray[np.float32], NDArray[np.float32]]
 LOWER_SHARE, FEATURE_SHARE = 0.8, 0.1
 #: passes="auto" stops after so many passes without gain, and never makes more than the limit.
 PATIENCE, MOST_PASSES = 2, 20
+#: First passes, in which both starts learn side by side.
+DUEL_PASSES = 1
 
 
 @dataclass
@@ -133,9 +135,11 @@ class ALRTrainer:
         total = len(counts.tuples)
         if self.options.selection == "none" or total <= 1:
             return _Chosen(counts, plans)
-        scores = self._scores(counts, plans[0])
+        # A generative start hides what a tuple has learnt, so tuples are judged from zero where that is allowed.
+        judged = next((plan for plan in plans if not plan.generative), plans[0])
+        scores = self._scores(counts, judged)
         if threshold == "auto":
-            places = self.pilots.best_share(counts, plans[0], scores)
+            places = self.pilots.best_share(counts, judged, scores)
         else:
             order = np.argsort(-scores, kind="stable")
             places = sorted(order[: number_kept(threshold, total)].tolist())  # type: ignore[arg-type]
@@ -205,7 +209,7 @@ class ALRTrainer:
     def _passes(self, chosen: _Chosen) -> tuple[Discriminative, Plan, Weights, dict[int, Verdict], int]:
         """Discriminative passes; the weights of the pass that did best on the validation rows.
 
-        Which start is better shows with all the data only: the first pass teaches both, and the better one goes on.
+        Which start is better shows with all the data only: the first passes teach both, and the better one goes on.
         """
         recode = chosen.recode
         cv = self.data.cv if recode is None else recode.rows(self.data.cv)
@@ -214,7 +218,7 @@ class ALRTrainer:
         limit = MOST_PASSES if self.options.passes == "auto" else int(self.options.passes)
         patience = PATIENCE if self.options.passes == "auto" else limit
         verdicts: dict[int, Verdict] = {}
-        kept, kept_number, number = runs[0].learner.weights(), 0, 0
+        kept, plan, kept_number, number = runs[0].learner.weights(), runs[0].plan, 0, 0
         while number < limit:
             number += 1
             blocks = self.data.blocks(np.random.default_rng([self.options.seed, 77, number]))
@@ -223,15 +227,17 @@ class ALRTrainer:
                     run.learn(block)
             found = {i: judge.verdict(run.learner.scores(cv)) for i, run in enumerate(runs)} if len(judge) else {}
             first = best(found) if found else 0
-            runs = [runs[first]]
+            if number >= min(DUEL_PASSES, limit) or not found:
+                runs, found, first = [runs[first]], {0: found[first]} if found else {}, 0
             verdicts[number] = found[first] if found else Verdict(0.0, float(-number))
             held_out = verdicts[number].loss if found else None
-            self.report(Step(f"pass {number}: progressive", runs[0].mean_loss(), held_out, number / limit))
+            loss = [run.mean_loss() for run in runs][first]
+            self.report(Step(f"pass {number}: progressive", loss, held_out, number / limit))
             if not self.options.early_stop or best(verdicts) == number:
-                kept, kept_number = runs[0].learner.weights(), number
+                kept, plan, kept_number = runs[first].learner.weights(), runs[first].plan, number
             elif number - kept_number >= patience:
                 break
-        return runs[0].learner, runs[0].plan, kept, verdicts, kept_number
+        return runs[0].learner, plan, kept, verdicts, kept_number
 
     def _affordable(self, chosen: _Chosen) -> list[Plan]:
         """Both starts, where there is memory for both and a way to judge them."""

@@ -140,14 +140,16 @@ class AttributeCoder:
         (part,) = self.parts(batch, max(len(batch), 1), Place(file, first_row))
         return part()
 
+    def labels(self, batch: pa.RecordBatch) -> NDArray[Any] | None:
+        """The targets of a batch, where it has any."""
+        target = -1 if self.target is None else batch.schema.get_field_index(self.target)
+        return None if target < 0 else labels_of(col.without_views(batch.column(target)), self._whole_target)
+
     def parts(self, batch: pa.RecordBatch, rows: int, place: Place) -> Iterator[Callable[[], Chunk]]:
         """The same in parts of at most ``rows`` rows, each ready to be coded on any thread."""
         used = {name for attribute in self.attributes for name in attribute.columns}
         arrays = {name: _column(batch, name, place) for name in used}
-        target = None if self.target is None else batch.schema.get_field_index(self.target)
-        labels = None
-        if target is not None and target >= 0:
-            labels = labels_of(col.without_views(batch.column(target)), self._whole_target)
+        labels = self.labels(batch)
 
         def encode(start: int, stop: int) -> Chunk:
             codes = np.empty((stop - start, len(self.attributes)), np.uint32)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pomona.leastsquares.arrays import Array
-from pomona.leastsquares.gram import Border, Metric, moments
+from pomona.leastsquares.gram import AUTO_LOGISTIC, AUTO_SQUARED, Border, Metric, moments
 from pomona.leastsquares.links import Identity, Link
 from pomona.leastsquares.rows import Rows
 from pomona.leastsquares.targets import Predictions, Targets
@@ -99,64 +99,95 @@ def gls(
     L Σ bounds the Hessian from above, so that no step length has to be chosen. The factor of LΣ + λ is made once.
     ``watch`` is told the number of each step and the gain in loss it is sure to make.
     """
-    place = problem.rows.place
-    xp = place.xp
-    losses: list[float] = []
-
-    def residual(where: slice, X: Array, W: Array | None) -> Array:
-        U = problem.predictions(where, X, W)
-        Y = problem.targets[where]
-        if options.track:
-            each = link.potential(U) - xp.sum(U * Y, axis=1)
-            sums[0] += float(xp.sum(each if problem.weights is None else each * problem.weights[where]))
-        return link(U) - Y
-
-    sums = [0.0]
-    W = place.zeros(problem.width, problem.targets.k, exact=True) if start is None else place.put(start, exact=True)
+    place, k = problem.rows.place, problem.targets.k
+    slope = Slope(problem, link, options.track)
+    W = place.zeros(problem.width, k, exact=True) if start is None else place.put(start, exact=True)
     first = None if start is None else place.put(start)
     both = moments(
         problem.rows,
-        lambda where, X: residual(where, X, first),
+        lambda where, X: slope.residual(where, X, first),
         problem.border,
         problem.weights,
         problem.width,
-        problem.targets.k,
+        k,
     )
     L = link.lipschitz if options.lipschitz is None else options.lipschitz
-    metric = Metric(place, both.gram, both.total, L, options.ridge, problem.n_free)
-    penalty = metric.penalty
-    gradient, V, t = both.cross + penalty * W, W, 1
+    strength = AUTO_SQUARED if isinstance(link, Identity) else AUTO_LOGISTIC
+    metric = Metric(place, both.gram, both.total, L, options.ridge, problem.n_free, strength)
+    slope.total, slope.penalty = both.total, metric.penalty
+    slope.note(W)
     one_step = isinstance(link, Identity) and L == 1.0
+    W, step, converged = _descend(slope, metric, W, both.cross + metric.penalty * W, options, one_step, watch)
+    return Fit(W, step, converged, metric.ridge, slope.losses)
+
+
+def _descend(
+    slope: Slope,
+    metric: Metric,
+    W: Array,
+    gradient: Array,
+    options: StepOptions,
+    one_step: bool,
+    watch: Callable[[int, float], None] | None,
+) -> tuple[Array, int, bool]:
+    """Steps from W, where the gradient is known: the weights, the number of steps, and whether they came to rest."""
+    xp = slope.problem.rows.place.xp
+    V, t = W, 1
     for step in range(1, options.max_steps + 1):
-        if options.track:
-            losses.append(sums[0] / both.total + float(xp.sum(penalty * V * V)) / 2)
         D = metric.solve(gradient)
         gain = float(xp.sum(gradient * D)) / 2
         new = V - D
         if watch is not None:
             watch(step, gain)
         if one_step or gain <= options.tolerance:
-            return Fit(new, step, True, metric.ridge, losses)
+            return new, step, True
         if step == options.max_steps:
             break
         # Nesterov's momentum; it starts anew when it points uphill (O'Donoghue and Candès, 2015).
         t = 1 if not options.accelerate or float(xp.sum(gradient * (new - W))) > 0 else t + 1
         V = new + ((t - 1) / (t + 2)) * (new - W)
         W = new
-        sums[0] = 0.0
-        gradient = _gradient(problem, V, residual) / both.total + penalty * V
-    return Fit(new, step, False, metric.ridge, losses)
+        gradient = slope.gradient(V)
+    return new, step, False
 
 
-def _gradient(problem: Problem, V: Array, residual: Callable[[slice, Array, Array], Array]) -> Array:
-    """Σ x (g(Vx) - y)ᵀ over one pass."""
-    place, d = problem.rows.place, problem.rows.d
-    total = place.zeros(problem.width, problem.targets.k, exact=True)
-    V = place.put(V)
-    for where, X in problem.rows.blocks():
-        R = residual(where, X, V)
-        if problem.weights is not None:
-            R = R * problem.weights[where][:, None]
-        total[:d, :] += X.T @ R
-        total[d:, :] += problem.border(where).T @ R
-    return total
+class Slope:
+    """The gradient of a problem and, where it is tracked, its loss."""
+
+    def __init__(self, problem: Problem, link: Link, track: bool) -> None:
+        self.problem, self.losses = problem, list[float]()
+        self._link, self._track, self._sum = link, track, 0.0
+        self.total = 1.0
+        self.penalty: Array = 0.0
+
+    def residual(self, where: slice, X: Array, W: Array | None) -> Array:
+        """g(Wx) - y for a block."""
+        xp = self.problem.rows.place.xp
+        U, Y = self.problem.predictions(where, X, W), self.problem.targets[where]
+        if self._track:
+            each = self._link.potential(U) - xp.sum(U * Y, axis=1)
+            weights = self.problem.weights
+            self._sum += float(xp.sum(each if weights is None else each * weights[where]))
+        return self._link(U) - Y
+
+    def note(self, V: Array) -> None:
+        """Keep the loss at V, whose residuals were just computed."""
+        if self._track:
+            penalty = float(self.problem.rows.place.xp.sum(self.penalty * V * V)) / 2
+            self.losses.append(self._sum / self.total + penalty)
+            self._sum = 0.0
+
+    def gradient(self, V: Array) -> Array:
+        """E[x (g(Vx) - y)ᵀ] + λV, in one pass."""
+        problem = self.problem
+        place, d = problem.rows.place, problem.rows.d
+        sums = place.zeros(problem.width, problem.targets.k, exact=True)
+        low = place.put(V)
+        for where, X in problem.rows.blocks():
+            R = self.residual(where, X, low)
+            if problem.weights is not None:
+                R = R * problem.weights[where][:, None]
+            sums[:d, :] += X.T @ R
+            sums[d:, :] += problem.border(where).T @ R
+        self.note(V)
+        return sums / self.total + self.penalty * V

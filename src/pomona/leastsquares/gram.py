@@ -15,8 +15,9 @@ from pomona.leastsquares.arrays import Array, Place, Triangle, cholesky, to_nump
 from pomona.leastsquares.rows import Rows, has_bad_numbers
 
 #: Ridge where none is given, in units of a column's mean square: this times features over examples, within bounds.
-AUTO_STRENGTH = 1e-3
-AUTO_LEAST, AUTO_MOST = 1e-6, 1e-1
+#: Logistic losses curve less than squared ones, and need less.
+AUTO_SQUARED, AUTO_LOGISTIC = 1e-1, 1e-2
+AUTO_LEAST, AUTO_MOST = 1e-6, 1.0
 #: How often a ridge may be raised tenfold until the matrix is positive definite.
 MAX_RAISES = 12
 
@@ -93,19 +94,26 @@ class Metric:
     """The Cholesky factor of scale · Σ + penalty, with a penalty for each column but the last ``n_free``.
 
     A ridge that is given is the penalty of every column. Without one the penalty of a column is its own mean square
-    times ``AUTO_STRENGTH`` · width / total: the same whatever the units of the columns, and less the more examples
-    there are.
+    times ``strength`` · width / total: the same whatever the units of the columns, and less the more examples there
+    are.
     """
 
     def __init__(
-        self, place: Place, gram: Array, total: float, scale: float, ridge: float | None, n_free: int = 0
+        self,
+        place: Place,
+        gram: Array,
+        total: float,
+        scale: float,
+        ridge: float | None,
+        n_free: int = 0,
+        strength: float = AUTO_SQUARED,
     ) -> None:
         xp = place.xp
         width = int(gram.shape[0])
         squares = to_numpy(xp.linalg.diagonal(gram)).astype(np.float64)
         largest = max(float(squares.max(initial=0.0)), np.finfo(np.float64).tiny)
         if ridge is None:
-            factor = min(max(AUTO_STRENGTH * width / total, AUTO_LEAST), AUTO_MOST)
+            factor = min(max(strength * width / total, AUTO_LEAST), AUTO_MOST)
             penalty = factor * np.maximum(squares, np.finfo(np.float32).eps * largest)
         else:
             penalty = np.full(width, float(ridge))

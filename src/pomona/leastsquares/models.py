@@ -6,9 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pomona.errors import ModelFileError, OptionError
 from pomona.learner import State
 from pomona.leastsquares.arrays import Array, Place, to_numpy
@@ -187,12 +184,6 @@ MODELS: dict[str, Any] = {kind.algorithm: kind for kind in (LinearModel, Calibra
 def finished(U: Array, link: Link, kind: str) -> Array:
     """Predictions as means: through the link or, where that is the identity, projected onto probabilities."""
     return PROJECTIONS[kind](U) if isinstance(link, Identity) else link(U)
-
-
-def blocks_of_predictions(model: Fitted, blocks: Iterator[tuple[slice, Array]]) -> NDArray[np.float64]:
-    """Raw predictions of all blocks, as NumPy."""
-    parts = [to_numpy(model.raw(block)) for _, block in blocks]
-    return np.concatenate(parts).astype(np.float64, copy=False)
 
 
 def _link_name(link: Link) -> str:

@@ -45,15 +45,15 @@ class Spectrum:
 
 
 def spectrum(rows: Rows, weights: NDArray[np.float64] | None = None) -> Spectrum:
-    """Singular values of some rows, by the eigenvalues of their products with each other."""
+    """Singular values of some rows, by the eigenvalues of the smaller matrix of products."""
     X: Array = gather(rows, spread(rows.n, weights, SPECTRUM_ROWS)[0])
     if sparse.issparse(X):
         density = X.nnz / max(X.shape[0] * X.shape[1], 1)
-        K = (X @ X.T).toarray()
+        K = (X @ X.T if X.shape[0] <= X.shape[1] else X.T @ X).toarray()
     else:
         X = to_numpy(X)
         density = float(np.count_nonzero(X)) / max(X.size, 1)
-        K = X @ X.T
+        K = X @ X.T if X.shape[0] <= X.shape[1] else X.T @ X
     values = np.sqrt(np.maximum(np.linalg.eigvalsh(K.astype(np.float64))[::-1], 0.0))
     rank = max(1, min(RANK, *X.shape))
     second, last = values[min(1, len(values) - 1)], values[rank - 1]

@@ -18,7 +18,7 @@ from pomona.leastsquares.generators import View
 from pomona.leastsquares.generators.columns import blocks_in_pass
 from pomona.leastsquares.gls import Fit, Problem, StepOptions, gls, intercept
 from pomona.leastsquares.links import Identity, Link, Logistic, Softmax
-from pomona.leastsquares.rows import ArrayRows, GeneratedRows, Rows
+from pomona.leastsquares.rows import GeneratedRows, Rows
 from pomona.leastsquares.targets import Predictions, Targets
 
 INNER = ("linear", "calibrated", "logistic")
@@ -310,9 +310,3 @@ def held_out_rows(n: int, share: float) -> NDArray[np.bool_] | None:
         return None
     draw = streams.uniform((n,), 0, 0, "hold-out")
     return np.asarray(draw <= np.sort(draw)[max(1, min(n - 1, round(n * share))) - 1])
-
-
-def predict_rows(model: Stagewise, X: Array) -> NDArray[Any]:
-    """Predictions of all rows of an array, as NumPy."""
-    rows = ArrayRows(X, model.place)
-    return np.concatenate([to_numpy(model.raw(block)) for _, block in rows.blocks()])

@@ -10,29 +10,37 @@ from numpy.typing import NDArray
 
 from pomona.leastsquares.arrays import Array, Place, to_numpy
 
+#: Rows of zeros and ones are kept up to this many bytes.
+KEPT = 1 << 26
+
 
 class Targets:
-    """One row of k targets an example: codes of classes stay codes, and become rows of zeros and a one when read."""
+    """One row of k targets an example.
 
-    def __init__(self, values: Array, place: Place, n_classes: int | None = None) -> None:
+    Codes of many classes or examples stay codes, and become rows of zeros and a one when they are read.
+    """
+
+    def __init__(self, values: Array, place: Place, n_classes: int | None = None, kept: int = KEPT) -> None:
         self._place = place
-        if n_classes is not None:
-            small = np.min_scalar_type(n_classes)
-            self._codes: NDArray[Any] | None = np.asarray(values).astype(small)
-            self._values: Array = None
-            self.n, self.k = len(self._codes), n_classes
-        else:
-            self._codes = None
-            self._values = place.put(values)
+        self._codes: NDArray[Any] | None = None
+        if n_classes is None:
+            self._values: Array = place.put(values)
             self.n, self.k = int(values.shape[0]), int(values.shape[1])
+            return
+        self.n, self.k = len(values), n_classes
+        codes = np.asarray(values).astype(np.min_scalar_type(n_classes))
+        if self.n * self.k * np.dtype(place.precision).itemsize <= kept:
+            self._values = self._rows(codes)
+        else:
+            self._codes = codes
 
-    def __getitem__(self, where: slice) -> Array:
-        if self._codes is None:
-            return self._values[where, :]
-        codes = self._codes[where]
+    def _rows(self, codes: NDArray[Any]) -> Array:
         rows = np.zeros((len(codes), self.k), self._place.precision)
         rows[np.arange(len(codes)), codes] = 1
         return self._place.put(rows)
+
+    def __getitem__(self, where: slice) -> Array:
+        return self._values[where, :] if self._codes is None else self._rows(self._codes[where])
 
 
 class Predictions:

@@ -123,7 +123,7 @@ class StagewiseTraining(StagewiseOptions):
             first += len(model.reports)
             models.append(model)
             reports += model.reports
-        best = _last(models[-1].reports, len(models[-1].stages))
+        best = models[-1].reports[len(models[-1].stages) - 1]
         figures = {
             "stages": sum(len(model.stages) for model in models),
             "loss": best.loss,
@@ -132,10 +132,6 @@ class StagewiseTraining(StagewiseOptions):
             "ridge": best.ridge,
         }
         return AveragedModel(models, reports), figures
-
-
-def _last(reports: list[StageReport], kept: int) -> StageReport:
-    return reports[kept - 1]
 
 
 def _shown(report: Report, prefix: str, m: int, n_models: int) -> Callable[[StageReport], None]:
@@ -147,10 +143,6 @@ def _shown(report: Report, prefix: str, m: int, n_models: int) -> Callable[[Stag
         report(Step(words, loss=stage.loss, held_out=stage.held_out, fraction=done))
 
     return show
-
-
-#: Options by the name of the algorithm.
-ALGORITHMS: dict[str, Any] = {"gls": GLSOptions, "cls": CalibratedOptions, "stagewise": StagewiseTraining}
 
 
 def train(options: Any, job: Job) -> tuple[Fitted, dict[str, Any]]:

@@ -7,7 +7,7 @@ its absence, and the model does not depend on how the rows were sorted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from pomona import _native
 from pomona.chunk import Chunk, RowChunk, Source
 from pomona.model.order import native_chunk
 from pomona.model.pipeline import Model, TargetScale
-from pomona.model.train import ProgressCallback, Trainer
+from pomona.model.train import ProgressCallback, Trainer, take
 from pomona.online.learner import OnlineLearner
 from pomona.options import LearnOptions
 
@@ -33,6 +33,8 @@ MOST_COPIES = 1 << 17
 #: Rows renumbered at once, few enough to stay in a core's cache.
 RENUMBERED = 1 << 16
 NO_LABELS = np.empty(0)
+#: Rows expanded at once when weights are refitted.
+POLISHED_ROWS = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,13 @@ class MemoryTrainer(Trainer):
     def run_passes(self) -> None:
         """All passes; stops early when the held-out loss stops falling."""
         self.run(lambda: [self._learnt.chunk])
+
+    def _polishing(self, one_pass: Callable[[], Iterable[Chunk]]) -> Iterable[Chunk]:
+        chunk, rows, weights = self._learnt.chunk, self._learnt.rows, self._learnt.weights()
+        assert chunk.labels is not None
+        for start in range(0, len(rows), POLISHED_ROWS):
+            some = slice(start, start + POLISHED_ROWS)
+            yield replace(take(chunk, rows[some]), labels=chunk.labels[rows[some]], weights=weights[some])
 
     def _expected(self) -> int | None:
         return len(self._learnt)

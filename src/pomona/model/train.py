@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from pomona.task import Task
 
 if TYPE_CHECKING:
     from pomona.encode import TableEncoder
+    from pomona.model.polish import Polish
 
 DEFAULT_READ, DEFAULT_ENCODE, DEFAULT_LEARN = ReadOptions(), EncodeOptions(), LearnOptions()
 
@@ -150,6 +151,7 @@ class Trainer:
         self.start = time.perf_counter()
         self.passes_done = 0
         self.held_out: float | None = None
+        self.polished: Polish | None = None
         self._seen = 0  # examples of this pass, held-out ones included
         self._n_examples = source.n_examples
         self._held = [0.0, 0.0]
@@ -165,7 +167,7 @@ class Trainer:
     def run_chunks(self, chunks: Iterable[Chunk]) -> None:
         """All passes over chunks that come once; they are kept for further passes."""
         buffers = self._buffers(map(self.ready, chunks))
-        if self.learn.passes == 1:
+        if self.learn.passes == 1 and not self.learn.polish:
             self.run(lambda: buffers)
             return
         with KeptChunks(buffers, self.learn.memory) as kept:
@@ -198,6 +200,14 @@ class Trainer:
         if self._best is not None and stale:
             self.held_out = self._best[0]
             self.model.learner = type(self.model.learner).from_state(self._best[1])
+        if self.learn.polish:
+            from pomona.model.polish import polish  # needs scipy, which online learning does not
+
+            self.polished = polish(self.model.learner, self._polishing(one_pass))
+
+    def _polishing(self, one_pass: Callable[[], Iterable[Chunk]]) -> Iterable[Chunk]:
+        """The examples from which weights are refitted."""
+        return one_pass()
 
     def _expected(self) -> int | None:
         """Examples that a pass learns, as far as is known."""
@@ -343,6 +353,7 @@ class Trainer:
             "loss": _mean(learner.loss_sums) * self._unit,
             "error": self._mistakes / self._judged if self._judged else None,
             "held_out": self.held_out,
+            "polished": None if self.polished is None else asdict(self.polished),
             "weights": learner.tables.used,
             "seconds": seconds,
         }

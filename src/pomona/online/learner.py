@@ -117,6 +117,28 @@ class OnlineLearner:
             _native.online_predict(self._model, struct, self._scratch, predictions)
         return predictions
 
+    def expand(self, chunk: Chunk) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]:
+        """The features of the examples, products included, as CSR arrays; columns number the slots of all tables."""
+        chunk = self._rows(chunk, grow=False)
+        if not len(chunk):
+            return np.zeros(1, np.int64), np.zeros(0, np.uint32), np.zeros(0, np.float32)
+        struct = self._struct(chunk, None)
+        return _native.online_expand(self._model, struct, self._scratch, 4 * len(chunk.indices) + (1 << 16))
+
+    def set_weights(self, table: int, places: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
+        """Give scaled features these weights, (places, outputs); the other features of the table get none."""
+        slots, K = self.tables.slots[table], self.parameters.n_outputs
+        first = 0 if K == 1 else 4
+        slots[:, first : first + K] = 0.0
+        slots[places, first : first + K] = weights
+        if self.parameters.regularized:
+            self.tables.touched[table][:] = self._model.clock
+
+    def set_intercepts(self, values: NDArray[np.float64]) -> None:
+        """Give the outputs these intercepts."""
+        first = 0 if self.parameters.n_outputs == 1 else 4
+        self.tables.intercept[first : first + self.parameters.n_outputs] = values
+
     def finish(self, raw: NDArray[np.float64], task: Task) -> NDArray[np.float64]:
         """Raw predictions to probabilities (of the second class, or of all) or to values."""
         loss = self.parameters.loss
