@@ -105,8 +105,6 @@ inline __attribute__((always_inline)) void ranked_rows(const pm_tuples& t, const
 // following one, and for the map of the one after that.
 class RowStream {
  public:
-  static int64_t bytes(int64_t n_tuples) { return 4 * static_cast<int64_t>(sizeof(uint32_t)) * (n_tuples + 16); }
-
   RowStream(const pm_tuples& tuples, const uint32_t* codes, int64_t n, void* memory, const float* slots, int64_t stride)
       : t_(tuples), codes_(codes), n_(n), slots_(slots), stride_(stride),
         fused_(tuples.index == PM_TUPLES_RANKED && tuples.n_words <= kCachedWords && tuples.order <= 3) {

@@ -11,7 +11,6 @@ from pomona._native.library import FULL, NOT_FINITE, OK, lib, pointer
 
 #: How a cell finds its row of parameters.
 CELLS, RANKED, HASHED = range(3)
-MAX_ORDER = 8
 #: Rows are numbered by 32 bits; the last number stands for none.
 MAX_ROWS = 2**32 - 2
 RANK_WORD = np.dtype([("bits", np.uint64), ("rank", np.uint64)])

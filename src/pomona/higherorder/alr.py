@@ -27,7 +27,7 @@ Weights = tuple[NDArray[np.float32], NDArray[np.float32]]
 LOWER_SHARE, FEATURE_SHARE = 0.8, 0.1
 #: passes="auto" stops after so many passes without gain, and never makes more than the limit.
 PATIENCE, MOST_PASSES = 2, 20
-#: First passes, in which both starts learn side by side.
+#: First passes, in which all plans are tried side by side.
 DUEL_PASSES = 1
 
 
@@ -45,7 +45,7 @@ class _Chosen:
     """Features to learn, and how."""
 
     counts: TupleCounts
-    #: One for each start that may be used, the one that did best on the sample first.
+    #: One for each start that may be used, the one that did best on the sample first, and others worth a try.
     plans: list[Plan]
     recode: Recode | None = None
 
@@ -145,7 +145,11 @@ class ALRTrainer:
             places = sorted(order[: number_kept(threshold, total)].tolist())  # type: ignore[arg-type]
         self.report(Step(f"{len(places):,} of {total:,} tuples selected by {self.options.selection}"))
         kept = counts if len(places) == total else counts.take(places)
-        return _Chosen(kept, [replace(plan, eta=rescaled(plan.eta, total, len(places))) for plan in plans])
+        if kept is counts:
+            return _Chosen(kept, plans)
+        longer = [replace(plan, eta=rescaled(plan.eta, total, len(places))) for plan in plans]
+        # How much longer steps may be shows with all the data only: half of it is tried too.
+        return _Chosen(kept, [*longer, *[replace(plan, eta=plan.eta / 2) for plan in longer if not plan.generative]])
 
     def _scores(self, counts: TupleCounts, plan: Plan) -> NDArray[np.float64]:
         assert self.pilots is not None
@@ -209,7 +213,7 @@ class ALRTrainer:
     def _passes(self, chosen: _Chosen) -> tuple[Discriminative, Plan, Weights, dict[int, Verdict], int]:
         """Discriminative passes; the weights of the pass that did best on the validation rows.
 
-        Which start is better shows with all the data only: the first passes teach both, and the better one goes on.
+        Which plan is better shows with all the data only: the first pass teaches all, and the best one goes on.
         """
         recode = chosen.recode
         cv = self.data.cv if recode is None else recode.rows(self.data.cv)
@@ -240,9 +244,10 @@ class ALRTrainer:
         return runs[0].learner, plan, kept, verdicts, kept_number
 
     def _affordable(self, chosen: _Chosen) -> list[Plan]:
-        """Both starts, where there is memory for both and a way to judge them."""
-        needed = 2 * FEATURE_BYTES * max(len(self.class_counts), 3) * chosen.counts.index.n_rows
-        return chosen.plans if needed <= self.options.memory else chosen.plans[:1]
+        """As many plans as there is memory for, and one where there is no way to judge them."""
+        needed = FEATURE_BYTES * max(len(self.class_counts), 3) * max(chosen.counts.index.n_rows, 1)
+        many = self.options.memory // needed if len(self.data.cv) else 1
+        return chosen.plans[: max(int(many), 1)]
 
     def _parameters(self, counts: TupleCounts, plan: Plan) -> Discriminative:
         return Discriminative(

@@ -55,10 +55,6 @@ class Rows:
         """The rows that :meth:`first` leaves."""
         return Rows(self.codes[n:], self.labels[n:])
 
-    def of(self, columns: list[int]) -> Rows:
-        """Some attributes only."""
-        return Rows(np.ascontiguousarray(self.codes[:, columns]), self.labels)
-
 
 class CodedData:
     """Training rows and validation rows (D^CV) of a source, coded once.
@@ -68,11 +64,11 @@ class CodedData:
 
     Parameters
     ----------
-    codes, labels : all training rows, where they fit into memory.
+    rows : all training rows, where they fit into memory; else none, with their type.
     cv : the validation rows.
     sizes : codes of each attribute: those seen, and one more for all that were not.
     n_classes : classes.
-    folder : where the parts of the training rows lie, where they do not fit.
+    buckets, folder : where the parts of the training rows lie, where they do not fit, and how many rows each has.
     """
 
     def __init__(

@@ -190,16 +190,17 @@ class AppleLearner(OnlineLearner):
             scale = np.where(s > 0, 1 / np.where(s > 0, s, 1.0), 1.0) if self.parameters.normalized else np.ones(len(s))
             weights.append(w / scale.reshape([-1] + [1] * (w.ndim - 1)))
             scales.append(scale)
-            evidence.append(self.grown.evidence(table, places))
-            moments = self.grown.moments[table]
-            kept = moments[places] if self.grown.keeps_moments else np.zeros((len(places), moments.shape[1]))
-            sums.append(kept)
-        total = np.concatenate(sums)
+            if self.rule is not None and self.rule.evidence:
+                evidence.append(self.grown.evidence(table, places))
+            if self.grown.keeps_moments:
+                sums.append(self.grown.moments[table][places])
+        nothing = np.broadcast_to(0.0, (len(degree), 3 + self.parameters.n_outputs))
+        total = np.concatenate(sums) if sums else nothing
         return Statistics(
             weight=np.concatenate(weights),
             scale=np.concatenate(scales),
             degree=degree,
-            evidence=np.concatenate(evidence),
+            evidence=np.concatenate(evidence) if evidence else nothing[:, 0],
             count=total[:, 2],
             moment=total[:, 0],
             error_moment=total[:, 1],
@@ -281,6 +282,9 @@ class AppleLearner(OnlineLearner):
             grown[: len(self._expandable)] = self._expandable
             self._expandable = grown
         self._expandable[wanted] = True
+
+    def _ids(self, ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        return ids if self.apple.bits is None else ids & np.uint64(2**self.apple.bits - 1)
 
     # ---- looking inside ----
     def factors_at(self, table: int, slots: list[int]) -> dict[int, tuple[int, ...]]:

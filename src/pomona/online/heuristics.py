@@ -18,8 +18,8 @@ class Statistics:
     """What a heuristic may look at: one entry a monomial.
 
     ``h`` below is the weight of an example, ``m`` the value of the monomial and ``r`` the derivative of the loss by the
-    prediction; sums run over the examples of the current epoch. The last four are only kept for heuristics
-    that need them (a function of one's own does).
+    prediction; sums run over the examples of the current epoch. All after ``degree`` are zero for heuristics that do
+    not look at them (a function of one's own may).
     """
 
     #: Weights of the features as they are in the data: (n,), or (n, outputs).
@@ -84,14 +84,15 @@ class Rule:
     parents: Heuristic
     #: Score of a product on trial; None: all products take part at once.
     trial: Heuristic | None = None
-    #: Whether sums over the epoch are needed.
+    #: Whether sums of squared gradients, and sums over the epoch, are looked at.
+    evidence: bool = False
     moments: bool = False
 
 
 RULES = {
     "weight": Rule(by_weight),
     "scaled": Rule(by_scaled_weight),
-    "evidence": Rule(by_evidence),
+    "evidence": Rule(by_evidence, evidence=True),
     "ssm": Rule(by_ssm, moments=True),
     "picky-weight": Rule(by_weight, by_trial_fit, moments=True),
     "picky-ssm": Rule(by_ssm, by_ssm, moments=True),
@@ -101,7 +102,7 @@ RULES = {
 def rule_of(heuristic: str | Heuristic) -> Rule:
     """The rule of this name, or one made of a function of one's own."""
     if callable(heuristic):
-        return Rule(heuristic, moments=True)
+        return Rule(heuristic, evidence=True, moments=True)
     if heuristic not in RULES:
         raise OptionError(
             f"the heuristic must be one of {', '.join(RULES)}, or a function of the statistics; got {heuristic!r}"

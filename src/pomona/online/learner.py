@@ -178,13 +178,11 @@ class OnlineLearner:
         """Weights of scaled features, (slots,) or (slots, outputs), and inverse scales, of a table or some places."""
         chosen: Any = slice(None) if places is None else places
         slots, K = self.tables.slots[table][chosen], self.parameters.n_outputs
-        if K == 1:
-            w, G, s = (slots[:, k].astype(np.float64) for k in (0, 1, 2))
-        else:
-            sums = 4 + self.parameters.padded_outputs
-            parts = (slots[:, 4 : 4 + K], slots[:, sums : sums + K], slots[:, 0])
-            w, G, s = (part.astype(np.float64) for part in parts)
+        w, s = (slots[:, 0], slots[:, 2]) if K == 1 else (slots[:, 4 : 4 + K], slots[:, 0])
+        w, s = w.astype(np.float64), s.astype(np.float64)
         if self.parameters.regularized:
+            sums = 4 + self.parameters.padded_outputs
+            G = (slots[:, 1] if K == 1 else slots[:, sums : sums + K]).astype(np.float64)
             waited = self._model.clock - self.tables.touched[table][chosen]
             speed = np.where(G > 0, 1 / np.sqrt(np.where(G > 0, G, 1.0)), 0.0) if self.parameters.adaptive else 1.0
             tau = speed * (waited if K == 1 else waited[:, None])
@@ -249,7 +247,11 @@ class OnlineLearner:
 
     def look_up(self, ids: NDArray[np.uint64]) -> NDArray[np.uint32] | None:
         """Rows of features met so far, for ``Chunk.rows``; called on any thread."""
-        return None if self.map is None else self.map.find(ids)
+        return None if self.map is None else self.map.find(self._ids(ids))
+
+    def _ids(self, ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
+        """What is numbered: ids, or less of them where features are to share rows."""
+        return ids
 
     def _rows(self, chunk: Chunk, grow: bool) -> RowChunk:
         if isinstance(chunk, RowChunk):
@@ -266,12 +268,13 @@ class OnlineLearner:
                 self.names.note_hashed(chunk)
         else:
             self.map = self.map or _native.IdMap(self.tables.row_limit)
+            indices = self._ids(indices)  # type: ignore[arg-type]
             if grow:
                 found = None if chunk.rows is None else chunk.rows[first:last]
-                indices, fresh = self.map.insert(indices, found)  # type: ignore[arg-type]
+                indices, fresh = self.map.insert(indices, found)
                 self.names.note_fresh(chunk, fresh + first)
             else:
-                indices = self.map.find(indices)  # type: ignore[arg-type]
+                indices = self.map.find(indices)
         return RowChunk(
             chunk.indptr - first if first else chunk.indptr,
             indices,
