@@ -55,7 +55,7 @@ def odd_matrices():
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=repr)
-@pytest.mark.parametrize("case", odd_matrices(), ids=lambda case: case[0])
+@pytest.mark.parametrize("case", list(odd_matrices()), ids=lambda case: case[0])
 def test_odd_matrices_give_finite_probabilities(model, case):
     _, X, y = case
     with warnings.catch_warnings():
