@@ -69,9 +69,9 @@ class LearnOptions:
     squares: bool = True
     #: apple: each round makes s ** alpha monomials parents, s being the mean number of features of an example.
     alpha: float = 1.0
-    #: apple: "weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm", or a function of
-    #: :class:`pomona.online.heuristics.Statistics`.
-    heuristic: str | Callable[..., Any] = "weight"
+    #: apple: "weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm", a function of
+    #: :class:`pomona.online.heuristics.Statistics`, or "auto": weight for hat functions and bins, else scaled.
+    heuristic: str | Callable[..., Any] = "auto"
     #: apple: equal parts of the data, with a round after each but the last.
     epochs: int = 6
     #: apple: the passes over which the epochs extend: "all", or "first", after which features stay as they are.

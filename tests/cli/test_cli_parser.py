@@ -35,7 +35,7 @@ def test_the_choices_are_those_of_the_library() -> None:
     assert set(common.FORMATS) == {form.name for form in FORMATS}
     assert set(train.NUMERIC) == set(NUMERIC_WORDS)
     assert (train.LOSSES, train.UPDATES) == (LOSSES[:-1], UPDATES)
-    assert set(train.HEURISTICS) == set(RULES)
+    assert set(train.HEURISTICS) == {"auto", *RULES}
 
 
 def test_every_option_of_learning_can_be_given() -> None:

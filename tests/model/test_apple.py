@@ -14,7 +14,7 @@ from pomona.errors import OptionError
 from pomona.model import train
 from pomona.model.inspect import as_text, describe
 from pomona.online.heuristics import by_scaled_weight
-from pomona.options import LearnOptions, ReadOptions
+from pomona.options import EncodeOptions, LearnOptions, ReadOptions
 
 APPLE = LearnOptions(learner="apple")
 
@@ -83,6 +83,16 @@ def test_a_reloaded_model_needs_no_option_and_predicts_the_same_bits(tmp_path: P
     assert "apple learner" in report
     assert "chosen in 5 rounds" in report
     assert "t:w1 · t:w2" in report
+
+
+def test_the_rule_for_parents_follows_the_encoding(tmp_path: Path) -> None:
+    sparse = train(text(tmp_path / "a.vw"), learn=APPLE)
+    columns = table(tmp_path / "t.csv")
+    hats, raw = (
+        train(columns, read=ReadOptions(target="label"), encode=EncodeOptions(numeric=numeric), learn=APPLE)
+        for numeric in ("auto", "raw")
+    )
+    assert [m.learner.apple.heuristic for m in (sparse, hats, raw)] == ["scaled", "weight", "scaled"]
 
 
 def test_a_function_is_known_to_the_file_by_its_name(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 LOSSES = ("squared", "logistic", "hinge", "quantile", "poisson")
 UPDATES = ("adaptive", "adagrad", "sgd", "ftrl")
-HEURISTICS = ("weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm")
+HEURISTICS = ("auto", "weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm")
 NUMERIC = ("hat", "onehot", "raw", "standard")
 
 DESCRIPTION = """\

@@ -17,7 +17,7 @@ from pomona.online.heuristics import RULES
 
 _CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0, 4, closed="both")],
-    "heuristic": [StrOptions(set(RULES)), callable],
+    "heuristic": [StrOptions({"auto", *RULES}), callable],
     "epochs": [Interval(Integral, 1, None, closed="left")],
     "grow": [StrOptions({"all", "first"})],
     "degree": [Interval(Integral, 1, None, closed="left"), None],
@@ -81,10 +81,12 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
     ----------
     alpha : float, default=1
         New parents in a round: ``s ** alpha``. The cost rises with it; 0.25 suits sparse data of high dimension.
-    heuristic : {"weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm"} or callable, default="weight"
-        What makes a monomial matter: the magnitude of its weight, that times its scale, or the mean of squared error
-        times squared value over the mean of squared value. The picky ones test each product before it joins
-        the features. A function takes :class:`pomona.online.heuristics.Statistics` and gives a score a monomial.
+    heuristic : {"auto", "weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm"} or callable, default="auto"
+        What makes a monomial matter: the magnitude of its weight, that times its scale, that times the root of its
+        squared gradients, or the mean of squared error times squared value over the mean of squared value;
+        ``"auto"`` is weight for hat functions and bins, else scaled, for weights of numbers depend on their unit. The
+        picky ones test each product before it joins the features. A function takes
+        :class:`pomona.online.heuristics.Statistics` and gives a score a monomial.
     epochs : int, default=6
     grow : {"all", "first"}, default="all"
         Whether the epochs extend over all passes, or over the first alone, after which the features stay.
@@ -133,7 +135,7 @@ patience, multiclass, class_weight, random_state, verbose
         self,
         *,
         alpha: float = 1.0,
-        heuristic: Any = "weight",
+        heuristic: Any = "auto",
         epochs: int = 6,
         grow: str = "all",
         degree: int | None = None,
@@ -206,7 +208,7 @@ holdout, patience, random_state, verbose
         self,
         *,
         alpha: float = 1.0,
-        heuristic: Any = "weight",
+        heuristic: Any = "auto",
         epochs: int = 6,
         grow: str = "all",
         degree: int | None = None,

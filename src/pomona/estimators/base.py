@@ -219,7 +219,8 @@ class OnlineEstimator(BaseEstimator):
         options = plain_options(reading, encode, learn)
         parameters = OnlineParameters.from_options(learn, task)
         check_fields(learn, fields)
-        return Model(task, new_learner(parameters, fields, learn), encoder, options=options)
+        learner = new_learner(parameters, fields, learn, None if encoder is None else encode.numeric)
+        return Model(task, learner, encoder, options=options)
 
     def _names(self) -> list[str]:
         if hasattr(self, "feature_names_in_"):

@@ -95,7 +95,8 @@ def train(
     source, encoder = open_data(data, read, suited(encode, learn), family(learn.learner))
     options = plain_options(read, encode, learn)
     labels, chunks = peek(source, encode.sample_rows)
-    model = _start(source, labels, encoder, learn, options)
+    numeric = None if encoder is None else suited(encode, learn).numeric
+    model = _start(source, labels, encoder, learn, options, numeric)
     trainer = Trainer(model, learn, labels, source, progress)
     with looking_up(source, model.learner):
         trainer.run_chunks(chunks)
@@ -110,7 +111,12 @@ def suited(encode: EncodeOptions, learn: LearnOptions) -> EncodeOptions:
 
 
 def _start(
-    source: Source, labels: NDArray[Any], encoder: TableEncoder | None, learn: LearnOptions, options: dict[str, Any]
+    source: Source,
+    labels: NDArray[Any],
+    encoder: TableEncoder | None,
+    learn: LearnOptions,
+    options: dict[str, Any],
+    numeric: str | None,
 ) -> Model[OnlineLearner]:
     """An untrained model for the task that the first labels show."""
     task = find_task(source, labels, learn.task)
@@ -120,7 +126,7 @@ def _start(
     target = TargetScale()
     if task.kind == "regression":
         target = TargetScale.fit(task.encode(known(labels), file=source.name), parameters.loss)
-    return Model(task, new_learner(parameters, source.fields, learn), encoder, target, options=options)
+    return Model(task, new_learner(parameters, source.fields, learn, numeric), encoder, target, options=options)
 
 
 def check_fields(learn: LearnOptions, fields: Sequence[str]) -> None:

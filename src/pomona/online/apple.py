@@ -376,9 +376,15 @@ def _without(rising: NDArray[np.int64], some: Any) -> NDArray[np.int64]:
     return rising[kept]
 
 
-def new_learner(parameters: OnlineParameters, fields: Sequence[str], options: LearnOptions) -> OnlineLearner:
-    """The learner that the options ask for."""
+def new_learner(
+    parameters: OnlineParameters, fields: Sequence[str], options: LearnOptions, numeric: str | None
+) -> OnlineLearner:
+    """The learner that the options ask for; ``numeric`` is the encoding of numbers, None for sparse features."""
     if options.learner == "apple":
+        if options.heuristic == "auto":
+            # Weights of numbers as they come depend on their units; hat functions and bins have none.
+            unitless = numeric is not None and bool({"hat", "onehot"} & set(numeric.split("+")))
+            options = replace(options, heuristic="weight" if unitless else "scaled")
         # Rows are numbered, not hashed: a feature that may be multiplied must be known.
         return AppleLearner(replace(parameters, bits=None), fields, AppleParameters.from_options(options))
     return OnlineLearner(parameters, fields)

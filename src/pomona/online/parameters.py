@@ -149,7 +149,8 @@ class OnlineParameters:
 
 
 def _check_apple(options: LearnOptions, demand: Callable[[bool, str, object], None]) -> None:
-    rule_of(options.heuristic)
+    if options.heuristic != "auto":
+        rule_of(options.heuristic)
     demand(0 <= options.alpha <= 4, "alpha must be a number from 0 to 4", options.alpha)
     demand(options.epochs >= 1, "epochs must be a whole number >= 1", options.epochs)
     demand(options.grow in ("all", "first"), "grow must be all or first", options.grow)
