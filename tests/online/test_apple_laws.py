@@ -114,9 +114,10 @@ def test_at_the_limit_the_strongest_products_stay(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
     rows = random_rows(3000, 300, 0.05, seed=1)
     labels = random_labels(rows, "sign", seed=2)
-    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(alpha=2.0, bits=10))
+    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(alpha=1.5, bits=10))
     learner.plan(equal_epochs(3000, 6))
     learner.learn(as_chunk(rows, ids=True), labels)
+    assert not learner.grown.may_prune  # it has been full, and the weakest half went
     limit = int(products.FULLEST * 1024)
     assert len(learner.grown.slots[1]) == 1024
     assert 0 < np.count_nonzero(learner.grown.owners_known()) <= limit

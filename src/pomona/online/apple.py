@@ -149,6 +149,7 @@ class AppleLearner(OnlineLearner):
             self.parents.add(chosen)
             tables.grow_for(self.parents, tables.block)
             tables.forget_moments()
+            tables.may_prune = True
         self._point()
         self._set_pause()
 
@@ -323,6 +324,7 @@ class AppleLearner(OnlineLearner):
             "schedule": None if self.schedule is None else list(self.schedule),
             "nonzeros": int(self._model.nonzeros),
             "block": tables.block,
+            "may_prune": tables.may_prune,
         }
         arrays = dict(state.arrays)
         if tables.block == 0:
@@ -350,6 +352,7 @@ class AppleLearner(OnlineLearner):
         learner.parents = Parents.from_header(header["parents"], learner.parameters.squares)
         learner._model.nonzeros = header["nonzeros"]
         tables.block = header["block"]
+        tables.may_prune = header.get("may_prune", True)
         if tables.block == 0:
             tables.owners = np.zeros((len(tables.slots[1]), 2), np.uint32)
             tables.owners[arrays["taken"]] = arrays["owners"]

@@ -38,6 +38,8 @@ class AppleTables(Tables):
         self.block = 4
         self.owners = np.zeros((0, 2), np.uint32)
         self.products_used = 0
+        #: Whether products may be dropped at the limit: once between two rounds.
+        self.may_prune = True
         self.keeps_moments = moments
         self.moments = [self._sums(len(self.slots[0])), self._sums(0)]
         self.joined = np.zeros(0, np.uint8) if picky else None
@@ -69,8 +71,9 @@ class AppleTables(Tables):
         struct.block = self.block
         struct.owners = self.owners.ctypes.data
         struct.used = self.products_used
-        struct.room = int(FULLEST * len(self.slots[1]))
         struct.limit = int(FULLEST * self.largest)
+        # Full at the limit too, once a round, so that the weakest products can go; after that new ones are left out.
+        struct.room = min(int(FULLEST * len(self.slots[1])), struct.limit - self.may_prune)
         struct.joined = None if self.joined is None else self.joined.ctypes.data
         model.parents = _native.parents_pointer(struct)
         for i in (0, 1):
@@ -128,7 +131,7 @@ class AppleTables(Tables):
         """Twice the slots; at the memory limit, the stronger half of the products instead."""
         used, size = np.flatnonzero(self.owners_known()), 2 * len(self.slots[1])
         if size > self.largest:
-            size, used = self.largest, self.strongest(used, parents)
+            size, used, self.may_prune = self.largest, self.strongest(used, parents), False
         self._rebuild(size, used, parents)
 
     def strongest(self, slots: NDArray[np.int64], parents: Parents) -> NDArray[np.int64]:
