@@ -121,7 +121,7 @@ def _converged(name: str, parts: Parts, args: argparse.Namespace, log: Log) -> N
     ours = {"alpha": args.alpha, "heuristic": args.heuristic, "numeric": args.numeric}
     _logged(log, {**key, "learner": "apple", **ours}, lambda: _apple(parts, args))
     for learner, degree in (("linear", 1), ("poly2", 2)):
-        _logged(log, {**key, "learner": learner}, lambda degree=degree: _solver(parts, degree))  # type: ignore[misc]
+        _logged(log, {**key, "learner": learner}, lambda degree=degree: _solver(parts, degree))
 
 
 def _apple(parts: Parts, args: argparse.Namespace) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def _text(name: str, parts: Parts, args: argparse.Namespace, log: Log) -> None:
         rows = min(TIMED_ROWS.get(method.name, len(parts.train)), len(parts.train))
         key = {"kind": "text", "set": name, "rows": len(parts.train), "learner": method.label, "learnt": rows}
         key["heuristic"] = args.heuristic if method.base == "apple" else ""
-        _logged(log, key, lambda m=method, n=rows: _text_run(m, _first(training, n), test, parts, args))  # type: ignore[misc]
+        _logged(log, key, lambda m=method, n=rows: _text_run(m, _first(training, n), test, parts, args))
 
 
 def _first(source: InMemory, rows: int) -> InMemory:

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
             print(f"left out: {name}: {error}")
             continue
         jobs = [(entry.contender, entry.job) for entry in entries]
-        timings = compare(jobs, repeat, lambda text, name=name: say(f"{name}: {text}"), args.timeout)  # type: ignore[misc]
+        timings = compare(jobs, repeat, lambda text, name=name: say(f"{name}: {text}"), args.timeout)
         done_saying()
         measured[name] = {entry.label: timing for entry, timing in zip(entries, timings, strict=True)}
         _show(name, measured[name])

@@ -77,9 +77,9 @@ def blas(setting: Setting) -> bool:
     top, good = peak(), True
     print(f"peak of float32 products: {top:.0f} GFLOP/s")
     try:
-        arrays.Place.put = counted_put  # type: ignore[method-assign]
+        arrays.Place.put = counted_put
         gram.cholesky = _counted(cholesky, lambda xp, A: len(A) ** 3 / 3)
-        arrays.Triangle.solve = _counted(solve, lambda self, B: 2 * len(B) ** 2 * B.shape[1])  # type: ignore[method-assign]
+        arrays.Triangle.solve = _counted(solve, lambda self, B: 2 * len(B) ** 2 * B.shape[1])
         for inner, size in kinds.items():
             Timed.seconds = Timed.operations = 0.0
             start = time.perf_counter()
@@ -96,6 +96,6 @@ def blas(setting: Setting) -> bool:
                 f" {100 * rate / top:.0f} % of the peak"
             )
     finally:
-        arrays.Place.put = put  # type: ignore[method-assign]
-        gram.cholesky, arrays.Triangle.solve = cholesky, solve  # type: ignore[method-assign]
+        arrays.Place.put = put
+        gram.cholesky, arrays.Triangle.solve = cholesky, solve
     return good

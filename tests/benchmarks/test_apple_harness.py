@@ -14,6 +14,7 @@ from scipy import sparse
 
 pd = pytest.importorskip("pandas", reason="the benchmarks need pandas")
 
+# What follows needs pandas, so that it cannot stand above (E402).
 from benchmarks.__main__ import main  # noqa: E402
 from benchmarks.apple.methods import ALPHAS, Method, all_methods, generated  # noqa: E402
 from benchmarks.apple.report import peer_rows, summary  # noqa: E402

@@ -10,6 +10,7 @@ from scipy import sparse
 
 pd = pytest.importorskip("pandas", reason="the benchmarks need pandas")
 
+# What follows needs pandas, so that it cannot stand above (E402).
 from benchmarks.__main__ import COMMANDS, parser  # noqa: E402
 from benchmarks.accuracy import Verdict, count  # noqa: E402
 from benchmarks.accuracy import test_error as error_of  # noqa: E402

@@ -217,7 +217,7 @@ def test_bad_options() -> None:
     ]:
         frame = pd.DataFrame({"x": [1.0, 2.0] * 9, "y": [0, 1] * 9})
         with pytest.raises(OptionError, match=words):
-            train(frame, read=ReadOptions(target="y"), learn=ALROptions(**options))  # type: ignore[arg-type]
+            train(frame, read=ReadOptions(target="y"), learn=ALROptions(**options))
 
 
 # ---- choosing ----

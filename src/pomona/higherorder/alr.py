@@ -142,7 +142,8 @@ class ALRTrainer:
             places = self.pilots.best_share(counts, judged, scores)
         else:
             order = np.argsort(-scores, kind="stable")
-            places = sorted(order[: number_kept(threshold, total)].tolist())  # type: ignore[arg-type]
+            assert not isinstance(threshold, str)
+            places = sorted(order[: number_kept(threshold, total)].tolist())
         self.report(Step(f"{len(places):,} of {total:,} tuples selected by {self.options.selection}"))
         kept = counts if len(places) == total else counts.take(places)
         if kept is counts:

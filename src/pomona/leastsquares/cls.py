@@ -53,7 +53,8 @@ class Calibration:
     @staticmethod
     def _find(function: Any) -> Callable[[Array], Array]:
         if callable(function):
-            return function  # type: ignore[no-any-return]
+            own: Callable[[Array], Array] = function
+            return own
         if function not in FUNCTIONS:
             raise OptionError(
                 f"a calibration function is one of {', '.join(FUNCTIONS)}, or a callable; got {function!r}"

@@ -158,7 +158,7 @@ class Stagewise:
     def raw(self, X: Array) -> Array:
         """Predictions of a block of rows that are at this place."""
         U = self.place.zeros(int(X.shape[0]), self.k)
-        for U in self.staged(X):  # noqa: B007
+        for U in self.staged(X):  # noqa: B007 (only the last is wanted)
             pass
         return U
 

@@ -268,7 +268,7 @@ class OnlineLearner:
                 self.names.note_hashed(chunk)
         else:
             self.map = self.map or _native.IdMap(self.tables.row_limit)
-            indices = self._ids(indices)  # type: ignore[arg-type]
+            indices = self._ids(indices)  # type: ignore[arg-type]  # uint64: columns by number took another branch
             if grow:
                 found = None if chunk.rows is None else chunk.rows[first:last]
                 indices, fresh = self.map.insert(indices, found)
