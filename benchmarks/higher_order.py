@@ -66,7 +66,22 @@ def errors(args: argparse.Namespace, log: Log) -> list[dict[str, Any]]:
         found += rows
         print(f"\n{name}")
         print(table(["method", "error", "log-loss", "cpu s", "s", "parameters", "bar"], map(_cells, rows)))
+        for line in _beside({row["method"]: row for row in rows}):
+            print(line)
     return found
+
+
+def _beside(rows: dict[str, dict[str, Any]]) -> list[str]:
+    """Our best log-loss against logistic regression's on the same bins, and our times against the random forest's."""
+    ours, lines = [row for name, row in rows.items() if "ALR" in name], []
+    if "LR" in rows and ours:
+        best, bar = min(ours, key=lambda row: row["log_loss"]), rows["LR"]["log_loss"]
+        verdict = "holds" if best["log_loss"] <= bar else "MISSED"
+        lines.append(f"log-loss: {best['method']} {best['log_loss']:.4f}, logistic regression {bar:.4f}: {verdict}")
+    if "RF" in rows:
+        times = [f"{row['method']} {row['wall'] / rows['RF']['wall']:.2f}" for row in ours]
+        lines.append(f"training time over RandomForest(100)'s on two cores: {', '.join(times)}")
+    return lines
 
 
 def measure(args: argparse.Namespace, log: Log, name: str, methods: list[str]) -> list[dict[str, Any]]:

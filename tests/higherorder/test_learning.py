@@ -9,6 +9,7 @@ from pomona._native.tuples import Slots, TupleIndex, learn
 from pomona.higherorder.coded import Rows
 from pomona.higherorder.counts import count_tuples
 from pomona.higherorder.discriminative import Discriminative, log_loss, temperature
+from pomona.higherorder.judge import worthwhile
 from pomona.higherorder.tuples import TupleSet, all_tuples
 from tests.reference.higher_order import SoftmaxTwin, adagrad_softmax
 
@@ -151,3 +152,12 @@ def test_temperature() -> None:
     p = np.exp(raw) / np.exp(raw).sum(axis=1, keepdims=True)
     labels = (rng.random((5000, 1)) > p.cumsum(axis=1)).sum(axis=1).astype(np.int32)
     assert temperature(raw * 4, labels) == pytest.approx(0.25, rel=0.05)
+
+
+def test_a_factor_has_to_pay_more_than_its_noise() -> None:
+    rng = np.random.default_rng(1)
+    raw = rng.standard_normal(3000)
+    labels = (rng.random(3000) < 1 / (1 + np.exp(-raw))).astype(np.int32)
+    assert worthwhile(raw, labels) == 1.0  # steep as they should be
+    assert worthwhile(raw[:60], labels[:60]) == 1.0
+    assert worthwhile(raw * 4, labels) == pytest.approx(0.25, rel=0.15)

@@ -69,12 +69,17 @@ def two_columns(raw: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.column_stack([np.zeros(len(raw)), raw]) if raw.ndim == 1 else raw
 
 
-def log_loss(raw: NDArray[np.float64], labels: NDArray[np.int32]) -> float:
-    """Mean of -log P(y|x)."""
+def log_losses(raw: NDArray[np.float64], labels: NDArray[np.int32]) -> NDArray[np.float64]:
+    """-log P(y|x) of each row."""
     scores = two_columns(raw)
     top = scores.max(axis=1)
     total = np.log(np.exp(scores - top[:, None]).sum(axis=1)) + top
-    return float(np.mean(total - scores[np.arange(len(labels)), labels]))
+    return np.asarray(total - scores[np.arange(len(labels)), labels])
+
+
+def log_loss(raw: NDArray[np.float64], labels: NDArray[np.int32]) -> float:
+    """Mean of -log P(y|x)."""
+    return float(log_losses(raw, labels).mean())
 
 
 def error_rate(raw: NDArray[np.float64], labels: NDArray[np.int32]) -> float:

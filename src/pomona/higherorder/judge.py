@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pomona.higherorder.coded import Rows
-from pomona.higherorder.discriminative import error_rate, log_loss, temperature
+from pomona.higherorder.discriminative import error_rate, log_loss, log_losses, temperature
 
 K = TypeVar("K", bound=Hashable)
 #: Errors that differ by less than this many standard errors count as equal; the loss decides between them.
 TOLERANCE = 0.5
-#: Below this number of validation rows a factor for the scores is not worth its own noise.
-FEWEST_TO_CALIBRATE = 50
+#: Below this number of validation rows no factor for the scores is looked for; above, it has to pay by so many
+#: standard errors of what it gains on them.
+FEWEST_TO_CALIBRATE, WORTH = 50, 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,15 @@ class Judge:
         labels = self.cv.labels
         if not len(labels) or not np.isfinite(raw).all():
             return Verdict(1.0, float("inf"))
-        factor = temperature(raw, labels) if self.calibrate else 1.0
+        factor = worthwhile(raw, labels) if self.calibrate else 1.0
         return Verdict(error_rate(raw, labels), log_loss(raw * factor, labels), factor, len(labels))
+
+
+def worthwhile(raw: NDArray[np.float64], labels: NDArray[np.int32]) -> float:
+    """The best factor for the scores, or 1 where what it gains may be the luck of these rows."""
+    factor = temperature(raw, labels)
+    gains = log_losses(raw, labels) - log_losses(raw * factor, labels)
+    return factor if gains.mean() > WORTH * gains.std() / len(gains) ** 0.5 else 1.0
 
 
 def best(verdicts: Mapping[K, Verdict]) -> K:
