@@ -28,24 +28,37 @@ QUICK_ROWS = 6000
 PCA = 50
 
 
-#: Steps of logistic regression and rounds of calibration: on pixels both underfit, on random features both can overfit.
-STEPS = {"raw pixels": (300, 300), "4000 Fourier features": (12, 10), "8000 Fourier features": (12, 10)}
+#: Ridges that are compared for each kind of features, and most steps of logistic regression and rounds of calibration.
+RIDGES = {"raw pixels": (1e-3, 1e-2, 3e-2), "random features": (1e-4, 1e-3)}
+STEPS, ROUNDS = (12, 50), {"raw pixels": 300, "random features": 20}
+#: Training images that ridge, steps and rounds are chosen on; then all are learnt.
+HELD_OUT = 1 / 6
 #: Width of the Fourier features, in median distances.
 SCALE = 0.85
 
 
-#: Ridge: too little to matter for linear regression.
-RIDGE = {"raw pixels": 1e-6, "4000 Fourier features": 3e-5, "8000 Fourier features": 6e-5}
+def candidates(kind: str, method: str) -> list[Any]:
+    """What is compared on the held-out images; the rounds of a calibrated model are cut afterwards."""
+    each: list[dict[str, Any]] = [{"precision": "float32", "ridge": ridge} for ridge in RIDGES[kind]]
+    if method == "linear":
+        return [GLSClassifier(link="identity", **options) for options in each]
+    if method == "logistic":
+        return [GLSClassifier(max_iter=steps, **options) for options in each for steps in STEPS]
+    return [CalibratedLSClassifier(max_iter=ROUNDS[kind], tol=0, **options) for options in each]
 
 
-def models(features: str) -> dict[str, Any]:
-    steps, rounds = STEPS[features]
-    each: dict[str, Any] = {"precision": "float32", "ridge": RIDGE[features]}
-    return {
-        "linear": GLSClassifier(link="identity", **each),
-        "logistic": GLSClassifier(max_iter=steps, **each),
-        "calibrated": CalibratedLSClassifier(max_iter=rounds, **each),
-    }
+def chosen(kind: str, method: str, X: NDArray[Any], y: NDArray[Any]) -> Any:
+    """The candidate that does best on images at the end of the training part, not yet fitted to all of it."""
+    cut = round(len(y) * (1 - HELD_OUT))
+    found = []
+    for model in candidates(kind, method):
+        model.fit(X[:cut], y[:cut])
+        stages = model.staged_predict(X[cut:]) if method == "calibrated" else [model.predict(X[cut:])]
+        errors = [float(np.mean(predicted != y[cut:])) for predicted in stages]
+        rounds = int(np.argmin(errors)) + 1
+        found.append((errors[rounds - 1], len(found), model, rounds))
+    _, _, model, rounds = min(found)
+    return model.set_params(max_iter=rounds) if method == "calibrated" else model
 
 
 def fourier(data: Images, size: int, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -69,9 +82,9 @@ def table_1(setting: Setting) -> bool:
     data = images(setting, "mnist", QUICK_ROWS)
     rows, good = [], True
     for features, paper in PAPER.items():
-        for (method, model), theirs in zip(models(features).items(), paper, strict=True):
+        for method, theirs in zip(("linear", "logistic", "calibrated"), paper, strict=True):
             key = {"part": "table-1", "features": features, "method": method, "rows": len(data.y)}
-            found = setting.log.find(**key) or _cell(setting, data, key, model)
+            found = setting.log.find(**key) or _cell(setting, data, key)
             fine = round(found["error"] - theirs, 6) <= MARGIN
             good &= fine
             rows.append(
@@ -81,22 +94,27 @@ def table_1(setting: Setting) -> bool:
                     f"{theirs:.2f}",
                     "yes" if fine else "NO",
                     f"{found['seconds']:.1f}",
+                    f"{found['ridge']:g}",
                     str(found["iterations"]),
                 ]
             )
-    print(table(["MNIST, test error in percent", "pomona", "paper", f"within {MARGIN}", "seconds", "steps"], rows))
+    header = ["MNIST, test error in percent", "pomona", "paper", f"within {MARGIN}", "seconds", "ridge", "steps"]
+    print(table(header, rows))
     return good
 
 
-def _cell(setting: Setting, data: Images, key: dict[str, Any], model: Any) -> dict[str, Any]:
+def _cell(setting: Setting, data: Images, key: dict[str, Any]) -> dict[str, Any]:
     say(f"{key['features']}, {key['method']}")
-    with timed() as clock:
-        X, X_test = data.X, data.X_test
-        if "Fourier" in key["features"]:
+    kind = key["features"] if key["features"] in RIDGES else "random features"
+    X, X_test = data.X, data.X_test
+    with timed() as generated:
+        if kind == "random features":
             X, X_test = fourier(data, int(key["features"].split()[0]), seed=0)
+    model = chosen(kind, key["method"], X, data.y)
+    with timed() as clock:
         model.fit(X, data.y)
-    error = data.error(model.predict(X_test))
-    return setting.log.add(**key, error=error, seconds=clock.seconds, iterations=int(model.n_iter_))
+    error, seconds = data.error(model.predict(X_test)), generated.seconds + clock.seconds
+    return setting.log.add(**key, error=error, seconds=seconds, ridge=model.ridge, iterations=int(model.n_iter_))
 
 
 # ---- stagewise ----

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from pomona import CalibratedLSClassifier
 from pomona.errors import OptionError
 from pomona.leastsquares.cls import Calibration, RoundOptions, cls
 from tests.leastsquares.problems import classes, problem
@@ -87,3 +88,15 @@ def test_predictions_in_a_file_give_the_same():
     options = RoundOptions(ridge=1e-3, max_rounds=3, tolerance=0)
     kept, spilled = (cls(problem(X, Y, block_rows=30), "classes", Calibration(), options, m) for m in (1 << 20, 0))
     assert kept.errors == spilled.errors
+
+
+def test_rounds_can_be_looked_at_one_by_one():
+    X, Y = classes(n=150)
+    y = Y.argmax(axis=1)
+    whole = CalibratedLSClassifier(ridge=1e-3, max_iter=4, tol=0).fit(X, y)
+    shares = list(whole.staged_predict_proba(X))
+    assert len(shares) == whole.n_iter_ == 4
+    for rounds, (share, predicted) in enumerate(zip(shares, whole.staged_predict(X), strict=True), start=1):
+        part = CalibratedLSClassifier(ridge=1e-3, max_iter=rounds, tol=0).fit(X, y)
+        np.testing.assert_allclose(part.predict_proba(X), share, atol=1e-9)
+        np.testing.assert_array_equal(part.predict(X), predicted)

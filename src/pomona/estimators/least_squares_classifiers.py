@@ -133,6 +133,21 @@ class LeastSquaresClassifier(ClassifierMixin, LeastSquaresEstimator):
         return found
 
 
+class StagedClassifier(LeastSquaresClassifier):
+    """A classifier whose predictions are made in stages, or rounds, of which any number may be looked at."""
+
+    def staged_predict(self, X: Any) -> Iterator[Array]:
+        """Predictions of the first stage, of the first two, and so on."""
+        for checked, U in self._staged_raw(X):
+            yield self._decide(checked, U)
+
+    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
+        """Probabilities of the first stage, of the first two, and so on."""
+        check_is_fitted(self, "fitted_")
+        for checked, U in self._staged_raw(X):
+            yield self._like(checked, self._probabilities(U))
+
+
 class GLSClassifier(LeastSquaresClassifier):
     """Generalized least squares: logistic regression by steps of least squares, with nothing to tune.
 
@@ -247,11 +262,12 @@ class GLSClassifier(LeastSquaresClassifier):
         self.n_iter_ = self.figures_["steps"]
 
 
-class CalibratedLSClassifier(LeastSquaresClassifier):
+class CalibratedLSClassifier(StagedClassifier):
     """Calibrated least squares: learns the weights and the link in turn (Algorithm 2 of Agarwal et al., 2014).
 
     Each round fits the residual y - ŷ by least squares, then fits y by functions G of the predictions, and projects
-    the result onto probabilities. No round increases the squared error. Predictions replay the rounds.
+    the result onto probabilities. No round increases the squared error of the training data; many rounds can overfit,
+    which :meth:`staged_predict` shows on other data. Predictions replay the rounds.
 
     Parameters
     ----------
@@ -326,7 +342,7 @@ class CalibratedLSClassifier(LeastSquaresClassifier):
         self.errors_ = np.array(self.figures_["errors"])
 
 
-class StagewiseClassifier(LeastSquaresClassifier):
+class StagewiseClassifier(StagedClassifier):
     """Stagewise regression: least squares on one block of generated features after the other.
 
     Each stage generates ``block_size`` features, fits what the earlier stages left, and adds its predictions
@@ -448,17 +464,6 @@ class StagewiseClassifier(LeastSquaresClassifier):
         super()._fit_targets(*args)
         self.stages_ = self.fitted_.reports
         self.n_iter_ = self.figures_["stages"]
-
-    def staged_predict(self, X: Any) -> Iterator[Array]:
-        """Predictions of the first stage, of the first two, and so on."""
-        for checked, U in self._staged_raw(X):
-            yield self._decide(checked, U)
-
-    def staged_predict_proba(self, X: Any) -> Iterator[Array]:
-        """Probabilities of the first stage, of the first two, and so on."""
-        check_is_fitted(self, "fitted_")
-        for checked, U in self._staged_raw(X):
-            yield self._like(checked, self._probabilities(U))
 
 
 def stagewise_options(estimator: Any, inner: str, inner_steps: int) -> StagewiseTraining:
