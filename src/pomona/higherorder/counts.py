@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pomona._native.tuples import CELLS, RANKED, Codes, Labels, TupleIndex
 from pomona.errors import OptionError
+from pomona.higherorder.bits import concatenated, packed, thinned
 from pomona.higherorder.tuples import CELL_BYTES, TupleSet, row_starts
 from pomona.words import byte_words
 
@@ -42,7 +43,8 @@ class TupleCounts:
         """Some tuples only; nothing is counted again."""
         starts = self.starts
         rows = [np.arange(starts[i], starts[i + 1]) for i in places]
-        bits = _selected_bits(self.index, places)
+        cells = self.index.starts.astype(np.int64)
+        bits = concatenated((self.index.words["bits"], int(cells[i]), int(cells[i + 1])) for i in places)
         tuples = self.tuples.take(places)
         kept = np.concatenate([np.zeros(1, np.int64), *rows])
         counts = self.counts[kept]
@@ -51,10 +53,7 @@ class TupleCounts:
 
     def keep(self, wanted: NDArray[np.bool_]) -> TupleCounts:
         """Some features only: ``wanted`` has an entry for each row, 0 included."""
-        flags = np.unpackbits(self.index.words["bits"].copy().view(np.uint8), bitorder="little")
-        present = np.flatnonzero(flags)
-        flags[present[~wanted[1:]]] = 0
-        bits = np.packbits(flags, bitorder="little").view(np.uint64)
+        bits = thinned(self.index.words["bits"], wanted[1:])
         keep = wanted.copy()
         keep[0] = True
         counts = self.counts[keep]
@@ -94,28 +93,14 @@ def joined(parts: list[TupleCounts]) -> TupleCounts:
     """The features of several sets of tuples over the same attributes as one."""
     members = [t for part in parts for t in part.tuples.members]
     tuples = TupleSet(members, parts[0].tuples.sizes)
-    flags = [np.unpackbits(part.index.words["bits"].copy().view(np.uint8), bitorder="little") for part in parts]
-    cells = [flag[: part.index.n_cells] for flag, part in zip(flags, parts, strict=True)]
+    bits = concatenated((part.index.words["bits"], 0, part.index.n_cells) for part in parts)
     counts = np.concatenate([parts[0].counts[:1], *[part.counts[1:] for part in parts]])
-    return TupleCounts(tuples, tuples.index(bits=_packed(np.concatenate(cells))), counts, parts[0].class_counts)
+    return TupleCounts(tuples, tuples.index(bits=bits), counts, parts[0].class_counts)
 
 
 def _sum_by_tuple(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.float64]:
     sums = np.concatenate([np.zeros(1), np.cumsum(values)])
     return np.asarray(sums[starts[1:]] - sums[starts[:-1]])
-
-
-def _selected_bits(index: TupleIndex, places: list[int]) -> NDArray[np.uint64]:
-    """The bits of some tuples, moved together."""
-    flags = np.unpackbits(index.words["bits"].copy().view(np.uint8), bitorder="little")
-    starts = index.starts.astype(np.int64)
-    return _packed(np.concatenate([flags[:0], *[flags[starts[i] : starts[i + 1]] for i in places]]))
-
-
-def _packed(flags: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    padded = np.zeros((len(flags) + 63) // 64 * 64, np.uint8)
-    padded[: len(flags)] = flags
-    return np.packbits(padded, bitorder="little").view(np.uint64)
 
 
 def count_tuples(
@@ -148,7 +133,7 @@ def _count_dense(tuples: TupleSet, blocks: Blocks, class_counts: NDArray[np.int6
     for codes, labels in blocks():
         index.count(codes, labels, counts)
     present: NDArray[np.bool_] = np.asarray(counts.any(axis=1))
-    ranked = tuples.index(RANKED, bits=_packed(present[1:].astype(np.uint8)))
+    ranked = tuples.index(RANKED, bits=packed(present[1:].astype(np.uint8)))
     present[0] = True
     return TupleCounts(tuples, ranked, counts[present], class_counts)
 
