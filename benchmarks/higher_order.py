@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     if "figures" in args.parts:
         figures.draw(args, log, args.results)
     if "memory" in args.parts:
-        report["memory"] = kernel.million_levels(args.quick)
+        report["memory"] = kernel.million_levels(args.scratch, args.quick)
     write_json(args.results / f"{name}.json", report)
     return 0
 

@@ -118,6 +118,7 @@ def draw(args: argparse.Namespace, log: Log, folder: Path) -> None:
         _orders(args, log, folder, name, top)
         _thresholds(args, log, folder, name, [2] if name == "higgs" else list(range(2, top + 1)))
     _hierarchies(args, log, folder, top)
+    _preconditioned(args, log, folder, top)
     _sizes(log, folder, top)
 
 
@@ -132,11 +133,17 @@ def _orders(args: argparse.Namespace, log: Log, folder: Path, name: str, top: in
     orders = list(range(1, top + 1))
     ours, anje = [f"ALR{n}" for n in orders], ["NB", *[f"A{n}JE" for n in orders[1:]]]
     kdb = ["NB", *[f"KDB{n - 1}" for n in orders[1:]]]
-    rows = _errors(args, log, name, [*dict.fromkeys([*ours, *anje, *kdb, "SKDB", "RF"])])
+    selective = ["NB", *[f"SKDB{n - 1}" for n in orders[1:]]]
+    rows = _errors(args, log, name, [*dict.fromkeys([*ours, *anje, *kdb, *selective, "SKDB", "RF"])])
     figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
-    for label, methods in (("ALR^n", ours), ("KDB, K = n - 1", kdb), ("AnJE", anje)):
+    for label, methods in (
+        ("ALR^n", ours),
+        ("KDB, K = n - 1", kdb),
+        ("selective KDB, K < n", selective),
+        ("AnJE", anje),
+    ):
         axes.plot(orders, [rows[m]["error"] for m in methods], marker="o", label=label)
-    for label, method in (("selective KDB", "SKDB"), ("RandomForest", "RF")):
+    for label, method in (("selective KDB, K < 5", "SKDB"), ("RandomForest", "RF")):
         axes.axhline(rows[method]["error"], linestyle=":", color="grey")
         axes.text(orders[0], rows[method]["error"], label, fontsize=8, va="bottom")
     axes.set_xticks(orders)
@@ -196,6 +203,29 @@ def _hierarchies(args: argparse.Namespace, log: Log, folder: Path, order: int) -
     body = [[m, f"{r['parameters']:,}", f"{r['cpu']:.1f}", f"{r['error']:.4f}"] for m, r in rows.items()]
     print("\nFigures 5 to 7: covtype")
     print(table(["method", "parameters", "cpu s", "error"], body))
+
+
+def _preconditioned(args: argparse.Namespace, log: Log, folder: Path, order: int) -> None:
+    """Error after each pass with and without the generative preconditioner, both from zero."""
+    from matplotlib import pyplot as plt
+
+    passes = range(1, 6)
+    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
+    print("\nPreconditioning: covtype, error after each pass")
+    body = []
+    for label, word in (("generative preconditioner", "zero"), ("plain AdaGrad", "plain")):
+        methods = [f"ALR{order}-{word}@{number}" for number in passes]
+        rows = _errors(args, log, "covtype", methods)
+        errors = [rows[m]["error"] for m in methods]
+        axes.plot(passes, errors, marker="o", label=label)
+        body.append([label, *[f"{error:.4f}" for error in errors]])
+    print(table([f"ALR^{order}", *[f"pass {number}" for number in passes]], body))
+    axes.set_xticks(list(passes))
+    axes.set_xlabel("passes")
+    axes.set_ylabel("error")
+    axes.legend()
+    axes.set_title(f"Preconditioning of ALR^{order}: covtype")
+    _save(figure, folder / f"higher-order-preconditioner-order-{order}.png")
 
 
 def _sizes(log: Log, folder: Path, order: int) -> None:

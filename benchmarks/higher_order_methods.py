@@ -1,7 +1,8 @@
 """Methods of ``python -m benchmarks higher-order``: ours and those beside them, all with one signature.
 
 A method is fitted on the columns of a training part and gives class probabilities of a test part. Names are built from
-their options, so that a figure that sweeps one is a list of names: ``sALR3-cvscore-0.4``, ``hsALR3-mi-0.8``.
+their options, so that a figure that sweeps one is a list of names: ``sALR3-cvscore-0.4``, ``hsALR3-mi-0.8``,
+``ALR3-plain@2`` (two passes).
 """
 
 from __future__ import annotations
@@ -58,10 +59,10 @@ def make(method: str) -> Any:
     """The estimator of this name."""
     if method in FIXED:
         return FIXED[method]()
-    match = re.fullmatch(r"(hs|s|)ALR(\d|auto)(\(\*\))?(?:-(mi|cvscore))?(?:-([\d.]+))?(?:-(\w+))?", method)
+    match = re.fullmatch(r"(hs|s|)ALR(\d|auto)(\(\*\))?(?:-(mi|cvscore))?(?:-([\d.]+))?(?:-(\w+))?(?:@(\d+))?", method)
     if match is None:
         raise ValueError(f"there is no method {method!r}")
-    kind, order, features, selection, threshold, word = match.groups()
+    kind, order, features, selection, threshold, word, passes = match.groups()
     options: dict[str, Any] = {"order": order if order == "auto" else int(order), "memory": MEMORY}
     options |= {"hierarchical": kind == "hs" and not features, "feature_selection": bool(features)}
     if selection:
@@ -69,6 +70,8 @@ def make(method: str) -> Any:
     if threshold:
         options["threshold"] = float(threshold)
     options |= WORDS[word] if word else {}
+    if passes:
+        options |= {"passes": int(passes), "early_stop": False}
     return ALRClassifier(**options)
 
 
@@ -107,6 +110,7 @@ FIXED: dict[str, Callable[[], Any]] = {
     "NB": lambda: AnJEClassifier(order=1),
     **{f"A{n}JE": (lambda n=n: AnJEClassifier(order=n, memory=MEMORY)) for n in (2, 3, 4)},
     **{f"KDB{k}": (lambda k=k: KDBClassifier(k=k, selective=False, memory=MEMORY)) for k in (1, 2, 3)},
+    **{f"SKDB{k}": (lambda k=k: KDBClassifier(k=k, memory=MEMORY)) for k in (1, 2, 3)},
     "SKDB": lambda: KDBClassifier(k=4, memory=MEMORY),
     "LR": lambda: make_pipeline(
         MDLDiscretizer(), OneHotEncoder(handle_unknown="ignore"), LogisticRegression(max_iter=300)

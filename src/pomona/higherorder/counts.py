@@ -155,8 +155,9 @@ def _count_ranked(
 
 
 OPTIONS = (
-    "ask for a lower order, select features (feature_selection=True) or tuples level by level (hierarchical=True with"
-    " selection='mi'), ignore the columns with the most levels, or raise memory"
+    "ask for a lower order, select features (feature_selection=True, --select-features) or tuples level by level"
+    " (hierarchical=True with selection='mi', --hierarchical --select mi), ignore the columns with the most levels, or"
+    " raise memory"
 )
 
 

@@ -80,7 +80,7 @@ class TupleSet:
             if stride >= 1 << 32:
                 raise OptionError(
                     f"a tuple may have 2^32 value combinations, but the attributes {members} have {stride:,}: ask for a"
-                    " lower order, or select features (feature_selection=True)"
+                    " lower order, or select features (feature_selection=True, --select-features)"
                 )
             starts[i + 1] = starts[i] + np.uint64(stride)
         return TupleIndex(columns, strides, starts, self.sizes, kind, bits=bits, n_rows=n_rows)
@@ -110,19 +110,14 @@ def row_starts(index: TupleIndex) -> NDArray[np.int64]:
 
 
 def row_cells(index: TupleIndex, rows: Sequence[int]) -> list[int]:
-    """Cells of rows, in order: the inverse of the rank."""
-    ranks = index.words["rank"]
-    cells = []
-    for row in rows:
-        word = int(np.searchsorted(ranks, row - 1, side="right")) - 1
-        left, bits, bit = row - 1 - int(ranks[word]), int(index.words["bits"][word]), 0
-        for bit in range(64):
-            if bits >> bit & 1:
-                if left == 0:
-                    break
-                left -= 1
-        cells.append(64 * word + bit)
-    return cells
+    """Cells of rows: the inverse of the rank."""
+    below = np.asarray(rows, np.uint64) - np.uint64(1)
+    words = np.searchsorted(index.words["rank"], below, side="right") - 1
+    entries = index.words[words]
+    bits = np.unpackbits(entries["bits"].copy().view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
+    # The bit of a row is the first by which as many are set as its rank in the word says.
+    places = (bits.cumsum(axis=1) > (below - entries["rank"])[:, None]).argmax(axis=1)
+    return [int(cell) for cell in 64 * words + places]
 
 
 __all__ = ["CELLS", "HASHED", "RANKED", "Members", "TupleSet", "all_tuples", "grown", "row_cells", "row_starts"]
