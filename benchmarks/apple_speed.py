@@ -31,12 +31,12 @@ from benchmarks.contenders import Job
 from benchmarks.measure import Timing, compare
 from benchmarks.options import done_saying, machine, say, table, write_json
 from benchmarks.speed import print_verdicts
-from benchmarks.synthetic import SPARSE_ROWS, Stream, load
+from benchmarks.synthetic import Stream, load
 from benchmarks.text import write_vw
 
 REAL = ("covtype", "bio", "activity", "ijcnn1", "adult", "w8a")
 #: The dense stream is cut: the peer needs more than a minute for all of it.
-STREAMS = {"sparse": Stream("sparse", SPARSE_ROWS), "dense": Stream("dense", 100_000)}
+STREAMS = {"sparse": Stream("sparse", 200_000), "dense": Stream("dense", 100_000)}
 ALPHAS = (1.0, 0.25)
 BITS = 18
 QUICK_ROWS = 10_000

@@ -22,11 +22,11 @@ from benchmarks.options import Log, done_saying, machine, say, table, write_json
 PARTS = ("errors", "kernel", "tables", "figures", "memory")
 BESIDE = ("NB", "SKDB", "LR", "RF", "RF-bins", "LightGBM")
 OURS = {
-    "covtype": ("ALR2", "ALR3", "sALR3-mi", "sALR3-cvscore", "sALR4-cvscore", "hsALR3-mi-0.9"),
-    "higgs": ("ALR1", "ALR2", "ALR3"),
+    "covtype": ("ALR2", "ALR3", "sALR3-mi", "sALR3-cvscore", "sALR4-cvscore", "hsALR3-mi-0.9", "sALR3-cvscore*4"),
+    "higgs": ("ALR1", "ALR2", "ALR3", "ALR2*4"),
     "kddcup99": ("ALR1",),
 }
-DEFAULT = ("ALR1", "ALR2")
+DEFAULT = ("ALR1", "ALR2", "ALR2*4")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

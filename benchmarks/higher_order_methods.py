@@ -2,7 +2,7 @@
 
 A method is fitted on the columns of a training part and gives class probabilities of a test part. Names are built from
 their options, so that a figure that sweeps one is a list of names: ``sALR3-cvscore-0.4``, ``hsALR3-mi-0.8``,
-``ALR3-plain@2`` (two passes).
+``ALR3-plain@2`` (two passes), ``ALR3*4`` (the mean of four models).
 """
 
 from __future__ import annotations
@@ -59,10 +59,12 @@ def make(method: str) -> Any:
     """The estimator of this name."""
     if method in FIXED:
         return FIXED[method]()
-    match = re.fullmatch(r"(hs|s|)ALR(\d|auto)(\(\*\))?(?:-(mi|cvscore))?(?:-([\d.]+))?(?:-(\w+))?(?:@(\d+))?", method)
+    match = re.fullmatch(
+        r"(hs|s|)ALR(\d|auto)(\(\*\))?(?:-(mi|cvscore))?(?:-([\d.]+))?(?:-(\w+))?(?:@(\d+))?(?:\*(\d+))?", method
+    )
     if match is None:
         raise ValueError(f"there is no method {method!r}")
-    kind, order, features, selection, threshold, word, passes = match.groups()
+    kind, order, features, selection, threshold, word, passes, models = match.groups()
     options: dict[str, Any] = {"order": order if order == "auto" else int(order), "memory": MEMORY}
     options |= {"hierarchical": kind == "hs" and not features, "feature_selection": bool(features)}
     if selection:
@@ -72,6 +74,8 @@ def make(method: str) -> Any:
     options |= WORDS[word] if word else {}
     if passes:
         options |= {"passes": int(passes), "early_stop": False}
+    if models:
+        options["n_models"] = int(models)
     return ALRClassifier(**options)
 
 

@@ -1,7 +1,7 @@
 """Synthetic streams for timing: one sparse, one dense, each made once and kept in every format.
 
-*Sparse*: 200,000 examples of about 78 features with values, drawn by a Zipf law (exponent 1.05) from a
-million ids that are scattered over the numbers. *Dense*: 300,000 examples of 50 normal columns. Labels are
+*Sparse*: 1,000,000 examples of about 78 features with values, drawn by a Zipf law (exponent 1.05) from a
+million ids that are scattered over the numbers. *Dense*: 1,500,000 examples of 50 normal columns. Labels are
 -1 or +1, drawn from a logistic model, so that there is something to learn. A stream may be given another width:
 few features an example make a long file that is quickly written.
 """
@@ -30,8 +30,8 @@ LARGEST = 900_000
 #: Blocks of a row group of Parquet.
 GROUP = 10
 
-SPARSE_ROWS = 200_000
-DENSE_ROWS = 300_000
+SPARSE_ROWS = 1_000_000
+DENSE_ROWS = 1_500_000
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,7 @@ class Stream:
 
     @property
     def name(self) -> str:
-        full = {"sparse": SPARSE_ROWS, "dense": DENSE_ROWS}[self.kind]
-        name = self.kind if self.rows == full else f"{self.kind}{self.rows}"
+        name = f"{self.kind}{self.rows}"
         return f"{name}x{self.width}" if self.width else name
 
 

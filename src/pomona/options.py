@@ -46,6 +46,8 @@ class EncodeOptions:
     bins: int | None = None
     #: Rows from which types, bins and scales are learnt.
     sample_rows: int = 50_000
+    #: Tuples of attributes: ways in which a number is cut, each for a model of its own; their scores are averaged.
+    cuttings: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ def add_options(result: Parser) -> None:
     add("--inner", type=one_of(*INNER), default="linear", metavar="HOW", help=f"stages are {', '.join(INNER)}")
     add("--stages", type=whole(1), metavar="N", help="stages (default: 10, or passes over the columns)")
     add("--block", type=whole(1), metavar="N", help="features of a stage (default: about 1000)")
-    add("--models", type=whole(1), default=1, metavar="N", help="stagewise models to average (default: 1)")
+    add("--models", type=whole(1), default=1, metavar="N", help="models to average (stagewise, alr; default: 1)")
     add("--pca", type=whole(1), metavar="N", help="principal components that random features start from")
     add("--scale", type=number(above=0), metavar="S", help="width of random features, in median distances")
     add("--standardize", action="store_true", default=None, help="bring columns to variance 1 for random features")

@@ -201,7 +201,8 @@ LEARNERS: dict[str, Callable[[argparse.Namespace], Any]] = {
 
 def encode_options(args: argparse.Namespace) -> EncodeOptions:
     """The encoding options that were given."""
-    return EncodeOptions(**{field.name: getattr(args, field.name) for field in fields(EncodeOptions)})
+    given = {field.name: getattr(args, field.name) for field in fields(EncodeOptions) if hasattr(args, field.name)}
+    return EncodeOptions(**given, cuttings=args.models if args.learner == "alr" else 1)
 
 
 def interrupted(args: argparse.Namespace) -> str:

@@ -51,6 +51,10 @@ class Rows:
         """The first rows, as views."""
         return Rows(self.codes[:n], self.labels[:n])
 
+    def only(self, columns: list[int]) -> Rows:
+        """The codes of some attributes, copied."""
+        return Rows(np.ascontiguousarray(self.codes[:, columns]), self.labels)
+
     def after(self, n: int) -> Rows:
         """The rows that :meth:`first` leaves."""
         return Rows(self.codes[n:], self.labels[n:])
@@ -83,7 +87,16 @@ class CodedData:
     ) -> None:
         self._rows, self.cv, self.sizes, self.n_classes = rows, cv, sizes, n_classes
         self._buckets, self._folder = buckets or [], folder
+        self._columns: list[int] | None = None
         self.passes = 0
+
+    def only(self, columns: list[int]) -> CodedData:
+        """The same rows with some of their attributes; its passes are counted apart."""
+        part = CodedData(
+            self._rows.only(columns), self.cv.only(columns), self.sizes[columns], self.n_classes, buckets=self._buckets
+        )
+        part._columns = columns
+        return part
 
     def __len__(self) -> int:
         return sum(n for _, n in self._buckets) if self._buckets else len(self._rows)
@@ -121,8 +134,9 @@ class CodedData:
 
     def _bucket(self, number: int) -> Rows:
         path, n = self._buckets[number]
-        raw = np.fromfile(path, self._rows.codes.dtype).reshape(n, self.width)
-        return Rows(raw, np.fromfile(path.with_suffix(".labels"), np.int32))
+        raw = np.fromfile(path, self._rows.codes.dtype).reshape(n, -1)
+        rows = Rows(raw, np.fromfile(path.with_suffix(".labels"), np.int32))
+        return rows if self._columns is None else rows.only(self._columns)
 
     def close(self) -> None:
         if self._folder is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -37,12 +38,20 @@ GROUP_COLUMNS = 3
 _STEM = re.compile(r"^(.*?[^\d_.\- ])[_.\- ]*\d+$")
 
 
-class Fields(list[str]):
-    """Names of the attributes, which also know their levels."""
+#: Equal-frequency bins of the second way to cut a number, and how many more each further way has.
+SECOND_BINS, MORE_BINS = 15, 5
 
-    def __init__(self, attributes: Sequence[Attribute]) -> None:
+
+class Fields(list[str]):
+    """Names of the attributes, which also know their levels.
+
+    ``groups`` are the attributes of each model, where there are several over other cuts.
+    """
+
+    def __init__(self, attributes: Sequence[Attribute], groups: Sequence[Sequence[int]] | None = None) -> None:
         super().__init__(attribute.name for attribute in attributes)
         self._attributes = list(attributes)
+        self.groups = [list(group) for group in groups or [range(len(self))]]
 
     def level(self, attribute: int, code: int) -> str:
         """A level in words."""
@@ -59,6 +68,7 @@ class AttributeCoder:
     types : Arrow type of each column that is read, by its name.
     whole_target : whether numbers in the target are whole, and so names of classes.
     dropped : columns without information: one value, or all missing.
+    groups : the attributes of each model that is to be learnt; all of them belong to one by default.
     """
 
     def __init__(
@@ -70,16 +80,17 @@ class AttributeCoder:
         weight: str | None = None,
         whole_target: bool = False,
         dropped: Sequence[str] = (),
+        groups: Sequence[Sequence[int]] | None = None,
     ) -> None:
         self.attributes = list(attributes)
         self.target, self.weight, self.dropped = target, weight, list(dropped)
         self._types, self._whole_target = types, whole_target
-        self.fields = Fields(attributes)
+        self.fields = Fields(attributes, groups)
 
     @property
     def columns(self) -> list[Attribute]:
-        """The attributes, each with ``name`` and ``kind``."""
-        return self.attributes
+        """The attributes of the first model, each with ``name`` and ``kind``."""
+        return [self.attributes[number] for number in self.fields.groups[0]]
 
     @property
     def width(self) -> int:
@@ -102,7 +113,7 @@ class AttributeCoder:
         source : the table.
         read : which columns play which part.
         encode : ``numeric="auto"`` cuts numbers by Fayyad and Irani's rule, ``"onehot"`` into ``bins`` of equal
-            frequency.
+            frequency; with ``cuttings`` above 1 they are also cut into more and more bins of equal frequency.
         labels : class codes of the rows, where they are not a column of the table.
         every_column : whether each column is to be an attribute of its own, whether it says anything or not.
         """
@@ -119,6 +130,7 @@ class AttributeCoder:
         if row == 0:
             raise DataFormatError("the table has no rows: there is nothing to learn from", file=source.name)
         attributes, dropped = survey.attributes(method, bins)
+        attributes, groups = survey.cut_again(attributes, encode.cuttings)
         types = {name: str(source.schema.field(name).type) for a in attributes for name in a.columns}
         types |= {a.name: "string" for a in attributes if a.kind == "category"}
         return cls(
@@ -128,6 +140,7 @@ class AttributeCoder:
             weight=read.weight,
             whole_target=survey.whole_target,
             dropped=dropped,
+            groups=groups,
         )
 
     def types(self) -> dict[str, pa.DataType]:
@@ -176,6 +189,7 @@ class AttributeCoder:
             "weight": self.weight,
             "whole_target": self._whole_target,
             "dropped": self.dropped,
+            "groups": self.fields.groups,
         }
         cuts = [a.cuts for a in self.attributes if isinstance(a, NumberAttribute)]
         names = PackedNames.join([a.names for a in self.attributes if isinstance(a, CategoryAttribute)])
@@ -201,7 +215,7 @@ class AttributeCoder:
                 text, ends = text + saved["bytes"], last
                 attributes.append(CategoryAttribute(saved["name"], known_levels(names), names, saved["has_missing"]))
         rest = {key: header[key] for key in ("target", "weight", "whole_target", "dropped")}
-        return cls(attributes, header["types"], **rest)
+        return cls(attributes, header["types"], groups=header.get("groups"), **rest)
 
 
 class _Survey:
@@ -283,6 +297,22 @@ class _Survey:
                 dropped.append(f"{name}.{of}" if of else name)
         return found, dropped
 
+    def cut_again(self, attributes: list[Attribute], ways: int) -> tuple[list[Attribute], list[list[int]]]:
+        """The attributes with their numbers cut in so many ways, and which of them belong together."""
+        found, groups = list(attributes), [list(range(len(attributes)))]
+        if not any(isinstance(attribute, NumberAttribute) for attribute in attributes):
+            return found, groups
+        for way in range(ways - 1):
+            shared = [i for i, attribute in enumerate(attributes) if not isinstance(attribute, NumberAttribute)]
+            first = len(found)
+            for attribute in attributes:
+                if isinstance(attribute, NumberAttribute):
+                    counts = self.numbers[attribute.column, attribute.of]
+                    cuts = choose_cuts(counts, "frequency", SECOND_BINS + MORE_BINS * way)
+                    found.append(replace(attribute, cuts=cuts))
+            groups.append([*shared, *range(first, len(found))])
+        return found, groups
+
     def _category(self, name: str) -> CategoryAttribute | None:
         levels = self.levels[name]
         names = levels.packed()
@@ -307,6 +337,8 @@ def _method(encode: EncodeOptions) -> tuple[str, int | None]:
         )
     if encode.bins is not None and encode.bins < 2:
         raise OptionError(f"bins must be 2 or more; got {encode.bins}")
+    if encode.cuttings < 1:
+        raise OptionError(f"there must be 1 model or more; got {encode.cuttings}")
     return methods[encode.numeric], encode.bins
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import comb
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pomona._native.tuples import Codes, Labels, Slots, TupleIndex, learn
 from pomona.errors import DataFormatError
+from pomona.higherorder.bits import concatenated
 from pomona.higherorder.coded import Rows
 from pomona.higherorder.counts import BLOCK, TupleCounts
 from pomona.higherorder.tuples import TupleSet
@@ -54,6 +55,18 @@ class TupleModel:
         """All scores multiplied: probabilities sharper or flatter, the order of classes the same."""
         weights, bias = self.weights * np.float32(factor), self.bias * np.float32(factor)
         return TupleModel(self.tuples, self.index, weights, bias, self.n_classes)
+
+
+def averaged(models: Sequence[TupleModel], columns: Sequence[Sequence[int]], sizes: NDArray[np.uint32]) -> TupleModel:
+    """The mean of the scores of several models as one model; ``columns`` are the attributes each of them knows."""
+    members = [
+        tuple(own[a] for a in t) for model, own in zip(models, columns, strict=True) for t in model.tuples.members
+    ]
+    tuples, share = TupleSet(members, sizes), np.float32(1 / len(models))
+    bits = concatenated((model.index.words["bits"], 0, model.index.n_cells) for model in models)
+    weights = np.concatenate([models[0].weights[:1], *[model.weights[1:] for model in models]]) * share
+    bias = np.stack([model.bias for model in models]).mean(axis=0, dtype=np.float32)
+    return TupleModel(tuples, tuples.index(bits=bits), weights, np.asarray(bias), models[0].n_classes)
 
 
 def scores_of(rows: Rows, index: TupleIndex, weights: Floats32, bias: Floats32) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from pomona.errors import OptionError
 from pomona.higherorder.alr import ALRTrainer
 from pomona.higherorder.coded import CodedData, chunk_codes, collect
 from pomona.higherorder.counts import TupleCounts, count_tuples
-from pomona.higherorder.discriminative import TupleModel, generative_model
+from pomona.higherorder.discriminative import TupleModel, averaged, generative_model
 from pomona.higherorder.judge import Judge, Verdict, best
 from pomona.higherorder.kdb import fit_kdb
 from pomona.higherorder.options import (
@@ -71,7 +71,7 @@ class TupleLearner:
         assert task is not None
         with collect(source, len(task.classes), options.memory, options.seed, cv=self._needs_cv()) as data:
             report(Step(f"{len(data) + len(data.cv):,} rows coded, {len(data.cv):,} of them held out"))
-            facts = self._learn(data, report)
+            facts = self._learn(data, report, getattr(source.fields, "groups", []))
             self._name_top(source.fields, task, data)
             examples = len(data) + len(data.cv)
             coded = data.passes
@@ -82,7 +82,8 @@ class TupleLearner:
     def _needs_cv(self) -> bool:
         return self.holds_out
 
-    def _learn(self, data: CodedData, report: Report) -> dict[str, Any]:
+    def _learn(self, data: CodedData, report: Report, groups: list[list[int]]) -> dict[str, Any]:
+        """Learn from coded rows; ``groups`` are the attributes of each model to be averaged."""
         raise NotImplementedError
 
     # ---- predicting ----
@@ -178,10 +179,33 @@ class ALRLearner(TupleLearner):
         check_alr(options)
         return super().from_options(options, task, fields)
 
-    def _learn(self, data: CodedData, report: Report) -> dict[str, Any]:
+    def _learn(self, data: CodedData, report: Report, groups: list[list[int]]) -> dict[str, Any]:
+        if len(groups) > 1:
+            return self._average(data, report, groups)
         outcome = ALRTrainer(data, self.options, report).run()
         self._model, self._recode = outcome.model, outcome.recode
         return outcome.facts
+
+    def _average(self, data: CodedData, report: Report, groups: list[list[int]]) -> dict[str, Any]:
+        """One model after the other, each over its own cuts; the mean of their scores is one model again."""
+        if self.options.feature_selection:
+            raise OptionError("several models are averaged over tuples: leave feature_selection out, or ask for one")
+        models: list[TupleModel] = []
+        facts: dict[str, Any] = {}
+        for number, columns in enumerate(groups, start=1):
+            report(Step(f"model {number} of {len(groups)}"))
+            part = data.only(columns)
+            outcome = ALRTrainer(part, self.options, report).run()
+            data.passes += part.passes
+            models.append(outcome.model)
+            facts = facts or outcome.facts
+        judge = Judge(data.cv, self.options.calibrate)
+        model = averaged(models, groups, data.sizes)
+        verdict = judge.verdict(model.scores_of(data.cv))
+        self._model = model.scaled(verdict.factor)
+        held = {"held_out": verdict.loss, "held_out_error": verdict.error} if verdict.n else {}
+        size = {"tuples": len(model.tuples), "features_kept": model.index.n_rows, "parameters": model.n_parameters}
+        return {**facts, **size, **held, "models": len(models)}
 
 
 class AnJELearner(TupleLearner):
@@ -197,7 +221,7 @@ class AnJELearner(TupleLearner):
     def _needs_cv(self) -> bool:
         return bool(self.options.order == "auto")
 
-    def _learn(self, data: CodedData, report: Report) -> dict[str, Any]:
+    def _learn(self, data: CodedData, report: Report, groups: list[list[int]]) -> dict[str, Any]:
         if self.options.order != "auto":
             counts = self._count(data, int(self.options.order))
         else:
@@ -234,7 +258,7 @@ class KDBLearner(TupleLearner):
             raise OptionError(f"k must be 0 to 7; got {options.k}")
         return super().from_options(options, task, fields)
 
-    def _learn(self, data: CodedData, report: Report) -> dict[str, Any]:
+    def _learn(self, data: CodedData, report: Report, groups: list[list[int]]) -> dict[str, Any]:
         self._model, facts = fit_kdb(data, self.options, report)
         return facts
 
