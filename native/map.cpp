@@ -125,15 +125,22 @@ int32_t pm_map_rehash(const pm_map* from, pm_map* to) {
 
 namespace {
 
+// Few features are new: eight are looked at together.
 template <class Index>
 int64_t mark_new(uint8_t* seen, uint64_t mask, const Index* indices, int64_t n, int64_t* fresh) {
+  constexpr int64_t kTogether = 8;
   int64_t count = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    if (i + kAhead < n) __builtin_prefetch(seen + (indices[i + kAhead] & mask));
-    uint8_t& mark = seen[indices[i] & mask];
-    fresh[count] = i;
-    count += mark == 0;
-    mark = 1;
+  for (int64_t i = 0; i < n; i += kTogether) {
+    const int64_t stop = i + kTogether < n ? i + kTogether : n;
+    uint8_t all = 1;
+    for (int64_t k = i; k < stop; ++k) all &= seen[indices[k] & mask];
+    if (all) continue;
+    for (int64_t k = i; k < stop; ++k) {
+      uint8_t& mark = seen[indices[k] & mask];
+      fresh[count] = k;
+      count += mark == 0;
+      mark = 1;
+    }
   }
   return count;
 }

@@ -299,16 +299,39 @@ class Single {
       const Four t2 = PM_SHUFFLE(r0, r1, 2, 6, 3, 7), t3 = PM_SHUFFLE(r2, r3, 2, 6, 3, 7);
       const Four s = PM_SHUFFLE(t2, t3, 0, 1, 4, 5), small = x * s;
       store_quad<float>(scaled_x + j, small);
-      if (any((small > 1.0f) | (small < -1.0f) | ((s == 0.0f) & (x != 0.0f)))) {
-        for (int k = 0; k < 4; ++k) {
-          S& slot = slots[place(j + k)];
-          S value = slot;
-          scaled_x[j + k] = scaled<learning>(value, slot, x[k]);
-          w[j + k] = value.w, G[j + k] = value.G;
-        }
+      const auto grown = (small > 1.0f) | (small < -1.0f) | ((s == 0.0f) & (x != 0.0f));
+      if (!any(grown)) continue;
+      const uint64_t at[4] = {place(j), place(j + 1), place(j + 2), place(j + 3)};
+      const bool twice = at[0] == at[1] || at[0] == at[2] || at[0] == at[3] || at[1] == at[2] || at[1] == at[3] || at[2] == at[3];
+      if (learning && !twice) {
+        rescale(slots, at, x, s, small, grown, w + j, G + j, scaled_x + j);
+        continue;
+      }
+      for (int k = 0; k < 4; ++k) {
+        S& slot = slots[at[k]];
+        S value = slot;
+        scaled_x[j + k] = scaled<learning>(value, slot, x[k]);
+        w[j + k] = value.w, G[j + k] = value.G;
       }
     }
     n_ += to - from;
+  }
+
+  // As `scaled` does, for four different slots of which some see a larger value than ever.
+  template <class Mask>
+  void rescale(S* slots, const uint64_t* at, Four x, Four s, Four small, Mask grown, float* w, float* G, float* scaled_x) {
+    const Four size = x < 0.0f ? -x : x, shrink = 1.0f / (small < 0.0f ? -small : small), scale = 1.0f / size;
+    const Four one = {1, 1, 1, 1};
+    const Mask grows = grown & (size >= Tiny<float>::value), before = grows & (s > 0.0f);
+    store_quad<float>(scaled_x, grows ? (x < 0.0f ? -one : one) : grown ? Four{} : small);
+    float* const shrinking = m_.adaptive ? G : w;
+    const Four old = load_quad(shrinking), factor = m_.adaptive ? shrink * shrink : shrink;
+    store_quad<float>(shrinking, before ? old * factor : old);
+    for (int k = 0; k < 4; ++k) {
+      if (!grows[k]) continue;
+      slots[at[k]].s = scale[k];
+      rescaled_ = true;
+    }
   }
 
   // From features to directions: x becomes x / sqrt(G) with the new G.

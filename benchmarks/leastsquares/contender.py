@@ -25,6 +25,8 @@ from benchmarks.options import Log
 STAGEWISE = {
     "stagewise linear 256": {"inner": "linear", "block_size": 256, "n_stages": 24},
     "stagewise linear 512": {"inner": "linear", "block_size": 512, "n_stages": 20},
+    "stagewise linear 1024": {"inner": "linear", "block_size": 1024, "n_stages": 8},
+    "stagewise linear 2048": {"inner": "linear", "block_size": 2048, "n_stages": 4},
     "stagewise calibrated 512": {"inner": "calibrated", "block_size": 512, "n_stages": 20},
     "stagewise logistic 512": {"inner": "logistic", "block_size": 512, "n_stages": 10},
 }
