@@ -233,21 +233,12 @@ TEXT_METHODS = (Method("lin"), Method("apple", 0.25), Method("quad"), Method("cu
 
 
 def _text(name: str, parts: Parts, args: argparse.Namespace, log: Log) -> None:
-    training, test = encoded(parts, {}, "linear")
+    training, test = encoded(parts, {})
     for method in TEXT_METHODS:
         rows = min(TIMED_ROWS.get(method.name, len(parts.train)), len(parts.train))
         key = {"kind": "text", "set": name, "rows": len(parts.train), "learner": method.label, "learnt": rows}
         key["heuristic"] = args.heuristic if method.base == "apple" else ""
-        _logged(log, key, lambda m=method, n=rows: _text_run(m, _first(training, n), test, parts, args))
-
-
-def _first(source: InMemory, rows: int) -> InMemory:
-    if rows >= source.n_examples:
-        return source
-    part = InMemory(source)
-    part.kept = [chunk.slice(0, min(len(chunk), rows)) for chunk in source.kept[:1]]
-    part.n_examples = sum(len(chunk) for chunk in part.kept)
-    return part
+        _logged(log, key, lambda m=method, n=rows: _text_run(m, training.first(n), test, parts, args))
 
 
 def _text_run(method: Method, training: InMemory, test: Any, parts: Parts, args: argparse.Namespace) -> dict[str, Any]:

@@ -147,12 +147,16 @@ def cache_cases(args: argparse.Namespace) -> Iterator[Case]:
             [
                 Entry("pomona, cache", "pomona", _job(path, "vw", args, cached=True), size),
                 Entry("pomona, memory", "pomona", _job(matrix, "npz", args)),
+                Entry("pomona, cache, 18 bits", "pomona", _job(path, "vw", args, cached=True, bits=PEER_BITS), size),
+                Entry("pomona, memory, 18 bits", "pomona", _job(matrix, "npz", args, bits=PEER_BITS)),
                 Entry("vw, cache", "vw", _job(path, "vw", args, cached=True), size),
             ],
             _features(args, stream),
             [
                 times_faster(f"{title}: cache", "pomona, cache", "vw, cache", 4),
                 times_faster(f"{title}: memory", "pomona, memory", "vw, cache", 4),
+                times_faster(f"{title}: cache, 18 bits", "pomona, cache, 18 bits", "vw, cache", 4),
+                times_faster(f"{title}: memory, 18 bits", "pomona, memory, 18 bits", "vw, cache", 4),
             ],
         )
 

@@ -33,7 +33,10 @@ HEURISTICS: dict[str, Any] = {
     "scaled": "scaled",
     "evidence": "evidence",
     "reach": reach,
+    "default": "auto",
 }
+#: What a user gets who asks for nothing: pomona's own encoding of the columns.
+DEFAULT = "default"
 INTERACTIONS = {"lin": "linear", "quad": "quadratic", "cubic": "cubic"}
 PEER = "vw-apple"
 PEER_BASELINES = ("vw-lin", "vw-quad", "vw-cubic")

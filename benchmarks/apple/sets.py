@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from benchmarks.accuracy import unit_target
-from benchmarks.datasets import SPECS, Dataset, load, split
+from benchmarks.datasets import SPECS, Dataset, Parts, load, split
 from benchmarks.onehot import OneHot
 
 #: Sets by name; those of several classes become their largest class against the rest.
@@ -69,6 +69,8 @@ class Split:
     task: str
     train: Examples
     test: Examples
+    #: The same rows as columns of a table, where they are one.
+    columns: Parts | None = None
 
     @cached_property
     def nonzeros(self) -> float:
@@ -105,4 +107,5 @@ def splits(dataset: Dataset, seed: int, scaled: bool) -> Split:
     parts = split(dataset, seed)
     encoder = OneHot.fit(parts.train, scaled)
     train, test = (Examples(encoder.encode(part), np.asarray(part.y, np.float64)) for part in (parts.train, parts.test))
-    return Split(dataset.name, dataset.task, train, test)
+    columns = None if sparse.issparse(parts.train.X) else parts
+    return Split(dataset.name, dataset.task, train, test, columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -119,6 +120,17 @@ class InMemory:
         self.n_examples = sum(len(chunk) for chunk in self.kept)
         self.reads_cheaply = True
         self.rewinds = True
+
+    def first(self, rows: int) -> InMemory:
+        """The first examples."""
+        part = copy.copy(self)
+        part.kept, left = [], rows
+        for chunk in self.kept:
+            if left > 0:
+                part.kept.append(chunk.slice(0, min(len(chunk), left)))
+                left -= len(chunk)
+        part.n_examples = min(rows, self.n_examples)
+        return part
 
     def chunks(self) -> Iterator[Any]:
         yield from self.kept

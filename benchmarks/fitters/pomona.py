@@ -33,7 +33,7 @@ class Fitter:
                 train, test = (ArraySource(part.X, part.y) for part in (parts.train, parts.test))
                 self._sources = {interactions: (train, test)}
             else:
-                self._sources = {interactions: encoded(parts, self._encode, interactions)}
+                self._sources = {interactions: encoded(parts, self._encode, interactions=interactions)}
         return self._sources[interactions]
 
     def fit(self, method: Method, predict: bool) -> Fit:
@@ -57,7 +57,7 @@ class Fitter:
         return Fit(float(figure), answers, clock.seconds)
 
 
-def encoded(parts: Parts, encode: dict[str, Any], interactions: str) -> tuple[InMemory, InMemory]:
+def encoded(parts: Parts, encode: dict[str, Any], **learn: Any) -> tuple[InMemory, InMemory]:
     """Both parts as chunks in memory, encoded by what the training part shows."""
     from pomona.encode import EncodedSource, TableEncoder
     from pomona.model.train import suited
@@ -68,7 +68,7 @@ def encoded(parts: Parts, encode: dict[str, Any], interactions: str) -> tuple[In
         return open_source(part.X.assign(**{TARGET: part.y}))
 
     read = ReadOptions(target=TARGET, categorical=parts.train.categorical, text=parts.train.text)
-    options = suited(EncodeOptions(**encode), LearnOptions(interactions=interactions))
+    options = suited(EncodeOptions(**encode), LearnOptions(**learn))
     encoder = TableEncoder.fit(table(parts.train), read, options)
     train, test = (EncodedSource(table(part), encoder) for part in (parts.train, parts.test))
     return InMemory(train), InMemory(test)
