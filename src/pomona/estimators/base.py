@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, _fit_context
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import _fit_context
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -20,6 +20,7 @@ from pomona.encode import EncodedSource, TableEncoder
 from pomona.errors import ModelFileError
 from pomona.estimators import inputs
 from pomona.estimators.linear import linear_weights
+from pomona.estimators.shared import PomonaEstimator
 from pomona.model import Model, Progress, load, train
 from pomona.model.inspect import top_features
 from pomona.model.memory import MemoryTrainer, collect, scale_targets
@@ -46,7 +47,7 @@ ENTRY_BYTES = 8
 NO_OPTIONS: Mapping[str, Any] = {}
 
 
-class OnlineEstimator(BaseEstimator):
+class OnlineEstimator(PomonaEstimator):
     """Base of the online estimators; not for direct use."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -99,11 +100,6 @@ class OnlineEstimator(BaseEstimator):
     def _own_options(self) -> dict[str, Any]:
         """Options that only the classifier or the regressor has."""
         raise NotImplementedError
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _encode_options(self) -> EncodeOptions:
         given = EncodeOptions(numeric=self.numeric, bins=None if self.bins is None else int(self.bins))
@@ -221,11 +217,6 @@ class OnlineEstimator(BaseEstimator):
         check_fields(learn, fields)
         learner = new_learner(parameters, fields, learn, None if encoder is None else encode.numeric)
         return Model(task, learner, encoder, options=options)
-
-    def _names(self) -> list[str]:
-        if hasattr(self, "feature_names_in_"):
-            return list(self.feature_names_in_)
-        return [f"x{i}" for i in range(self.n_features_in_)]
 
     def _report(self, progress: Progress) -> None:
         if self.verbose:

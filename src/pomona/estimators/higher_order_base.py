@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, _fit_context
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pomona.encode import EncodedSource
 from pomona.errors import ModelFileError
 from pomona.estimators import inputs
+from pomona.estimators.shared import PomonaEstimator
 from pomona.higherorder.coder import AttributeCoder
 from pomona.learner import Step
 from pomona.model import Model, load, train
@@ -51,7 +52,7 @@ def dense(estimator: Any, X: Any, *, reset: bool) -> Any:
     return inputs.checked(estimator, X, reset=reset)
 
 
-class TupleClassifier(ClassifierMixin, BaseEstimator):
+class TupleClassifier(ClassifierMixin, PomonaEstimator):
     """Base of the classifiers over tuples; not for direct use."""
 
     #: Name of the family of learners.
@@ -60,11 +61,6 @@ class TupleClassifier(ClassifierMixin, BaseEstimator):
     def _learn_options(self) -> Any:
         """The options of the family."""
         raise NotImplementedError
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _encode_options(self) -> EncodeOptions:
         bins = None if self.bins is None else int(self.bins)
@@ -165,11 +161,6 @@ class TupleClassifier(ClassifierMixin, BaseEstimator):
         self.n_passes_ = int(summary["passes"])
         self.n_parameters_ = int(self.model_.learner.model.n_parameters)
         self.order_ = int(self.model_.learner.model.tuples.order)
-
-    def _names(self) -> list[str]:
-        if hasattr(self, "feature_names_in_"):
-            return list(self.feature_names_in_)
-        return [f"x{i}" for i in range(self.n_features_in_)]
 
     def _report(self, step: Step) -> None:
         if self.verbose:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, _fit_context
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin, _fit_context
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -15,13 +15,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from pomona.estimators import inputs
 from pomona.estimators.higher_order_base import DISCRETIZE, dense
+from pomona.estimators.shared import PomonaEstimator
 from pomona.higherorder.attributes import UNSEEN
 from pomona.higherorder.coded import chunk_codes
 from pomona.higherorder.coder import AttributeCoder
 from pomona.options import EncodeOptions, ReadOptions
 
 
-class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, PomonaEstimator):
     """Columns to small whole numbers: bins for numbers, levels for categories.
 
     Numbers are cut where the class entropy of the two sides is least, and each side again, as long as the gain pays for
@@ -102,11 +103,6 @@ class MDLDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.coder_ = AttributeCoder.fit(table, read, encode, labels=codes.astype(np.int32), every_column=True)
         self.cuts_ = [getattr(attribute, "cuts", None) for attribute in self.coder_.attributes]
         return self
-
-    def _names(self) -> list[str]:
-        if hasattr(self, "feature_names_in_"):
-            return list(self.feature_names_in_)
-        return [f"x{i}" for i in range(self.n_features_in_)]
 
     def transform(self, X: Any) -> NDArray[np.int64]:
         """Bins and levels.

@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import array_api_compat as compat
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -18,6 +17,7 @@ from pomona import _native
 from pomona.encode import TableEncoder
 from pomona.encode.columns import Column, Part
 from pomona.encode.table import MAX_FIELDS
+from pomona.estimators.shared import PomonaEstimator
 from pomona.learner import Step
 from pomona.leastsquares.arrays import Array, Place, is_foreign, to_numpy
 from pomona.leastsquares.learner import CalibratedLearner, GLSLearner, LeastSquaresLearner, Scale, StagewiseLearner
@@ -34,7 +34,7 @@ SMALL = 1 << 22
 LEARNERS = {"gls": GLSLearner, "cls": CalibratedLearner, "stagewise": StagewiseLearner}
 
 
-class LeastSquaresEstimator(BaseEstimator):
+class LeastSquaresEstimator(PomonaEstimator):
     """Base of the estimators of least squares; not for direct use."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -91,11 +91,6 @@ class LeastSquaresEstimator(BaseEstimator):
         if not (weights > 0).any():
             raise ValueError("Sample weights must contain at least one non-zero number.")
         return np.asarray(weights)
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     # ---- fitting ----
     def _options(self) -> Any:
@@ -154,7 +149,7 @@ class LeastSquaresEstimator(BaseEstimator):
     def to_model(self) -> Model[LeastSquaresLearner]:
         """What was learnt as a :class:`pomona.Model`, which predicts tables with columns of the same names."""
         check_is_fitted(self, "fitted_")
-        names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(self.n_features_in_)]))
+        names = self._names()
         task, target = self._task()
         learner = LEARNERS[self.fitted_.algorithm](None, task.kind, len(task.classes))
         learner.model, learner.target = self.fitted_, target
