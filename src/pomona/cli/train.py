@@ -154,7 +154,7 @@ def _add_learning_options(result: Parser) -> None:
         type=size,
         default=LearnOptions().memory,
         metavar="SIZE",
-        help="limit for weights (default: 1G)",
+        help="limit for weights (default: 1G; 4G for tuples)",
     )
 
 
