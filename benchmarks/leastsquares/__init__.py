@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +81,12 @@ def figure_and_axes(columns: int = 1) -> Any:
     from matplotlib import pyplot as plt
 
     return plt.subplots(1, columns, figsize=(6.5 * columns, 4.5), layout="constrained")
+
+
+def plain_log(axis: Any, ticks: Sequence[float]) -> None:
+    """A logarithmic axis with plain numbers."""
+    axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.set_ticks([], minor=True)
 
 
 def save_figure(figure: Any, path: Path) -> None:

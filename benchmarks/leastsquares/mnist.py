@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.leastsquares import Images, Setting, figure_and_axes, images, save_figure, timed
+from benchmarks.leastsquares import Images, Setting, figure_and_axes, images, plain_log, save_figure, timed
 from benchmarks.options import say, table
 from pomona import CalibratedLSClassifier, GLSClassifier, StagewiseClassifier
 from pomona.leastsquares.arrays import Place
@@ -212,5 +212,7 @@ def _draw(setting: Setting, curves: dict[str, Any]) -> None:
         ylabel="test error in percent",
         title="MNIST: runtime against error (the paper's Figure 1a)",
     )
+    plain_log(axes.yaxis, (0.8, 1, 1.5, 2, 3, 4, 6))
+    plain_log(axes.xaxis, (1, 2, 5, 10, 20, 50, 100))
     axes.legend(fontsize=8)
     save_figure(figure, setting.results / "least_squares_mnist.png")

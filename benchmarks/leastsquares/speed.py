@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 import sys
 from typing import Any
 
-from benchmarks.leastsquares import Setting, figure_and_axes, save_figure
+from benchmarks.leastsquares import Setting, figure_and_axes, plain_log, save_figure
 from benchmarks.leastsquares.contender import STAGEWISE, scikit_learn
 from benchmarks.measure import ROOT
 from benchmarks.options import say, table
@@ -77,10 +78,9 @@ def _draw(setting: Setting, curves: dict[str, Any], found: dict[str, Any]) -> No
     figure, axes = made
     for name, curve in curves.items():
         axes.plot(*zip(*curve, strict=True), marker=".", label=name)
-    for name, one in found.items():
-        if "error" in one:
-            axes.plot(one["seconds"], one["error"], "kx")
-            axes.annotate(name, (one["seconds"], one["error"]), fontsize=7, xytext=(3, 3), textcoords="offset points")
+    others = [(name, one) for name, one in found.items() if "error" in one]
+    for (name, one), marker in zip(others, itertools.cycle("Xs^vDPd"), strict=False):
+        axes.plot(one["seconds"], one["error"], marker, color="black", markersize=5, label=name)
     axes.set(
         xscale="log",
         yscale="log",
@@ -88,5 +88,7 @@ def _draw(setting: Setting, curves: dict[str, Any], found: dict[str, Any]) -> No
         ylabel="test error in percent",
         title="MNIST: stagewise against other solvers (the paper's Figure 2)",
     )
-    axes.legend(fontsize=8)
+    plain_log(axes.yaxis, (1.5, 2, 3, 4, 6, 8))
+    plain_log(axes.xaxis, (0.5, 1, 2, 5, 10, 20, 50, 100, 200))
+    axes.legend(fontsize=7)
     save_figure(figure, setting.results / "least_squares_speed.png")
