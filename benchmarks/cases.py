@@ -103,7 +103,7 @@ def _streams(args: argparse.Namespace) -> tuple[Stream, Stream]:
 def _quadratic_streams(args: argparse.Namespace) -> tuple[Stream, Stream]:
     if args.quick:
         return Stream("sparse", 2_000), Stream("dense", 20_000)
-    return Stream("sparse", 20_000), Stream("dense", 100_000)
+    return Stream("sparse", 40_000), Stream("dense", 300_000)
 
 
 def _features(args: argparse.Namespace, stream: Stream, interactions: str = "linear") -> float:
