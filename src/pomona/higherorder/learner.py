@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -195,7 +196,7 @@ class ALRLearner(TupleLearner):
         for number, columns in enumerate(groups, start=1):
             report(Step(f"model {number} of {len(groups)}"))
             part = data.only(columns)
-            outcome = ALRTrainer(part, self.options, report).run()
+            outcome = ALRTrainer(part, self.options, _share(report, number - 1, len(groups))).run()
             data.passes += part.passes
             models.append(outcome.model)
             facts = facts or outcome.facts
@@ -261,6 +262,15 @@ class KDBLearner(TupleLearner):
     def _learn(self, data: CodedData, report: Report, groups: list[list[int]]) -> dict[str, Any]:
         self._model, facts = fit_kdb(data, self.options, report)
         return facts
+
+
+def _share(report: Report, done: int, total: int) -> Report:
+    """Reports of one of several trainings as parts of the whole."""
+
+    def passed_on(step: Step) -> None:
+        report(step if step.fraction is None else replace(step, fraction=(done + step.fraction) / total))
+
+    return passed_on
 
 
 def _tuple_words(model: TupleModel) -> str:
