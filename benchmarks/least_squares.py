@@ -36,12 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help="some parts only")
     parser.add_argument("--quick", action="store_true", help="few rows: a first look, not the paper's figures")
     parser.add_argument("--fresh", action="store_true", help="forget finished runs")
+    parser.add_argument("--device", metavar="NAME", help="torch device that table-1 computes on, such as cuda")
     parser.add_argument("--limit", type=float, default=600.0, metavar="S", help="seconds for each contender of speed")
 
 
 def run(args: argparse.Namespace) -> int:
     log = options.Log(args.results / ("least_squares_quick.jsonl" if args.quick else "least_squares.jsonl"), args.fresh)
-    setting = Setting(args.data, args.results, log, args.quick, args.limit)
+    setting = Setting(args.data, args.results, log, args.quick, args.limit, args.device)
     good = True
     for part in args.only:
         module, function = PARTS[part]

@@ -25,6 +25,8 @@ class Setting:
     quick: bool
     #: Seconds after which a contender is stopped.
     limit: float
+    #: Where table-1 computes: a torch device such as "cuda"; None: here.
+    device: str | None = None
 
 
 @dataclass(frozen=True)

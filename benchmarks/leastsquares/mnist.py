@@ -51,8 +51,9 @@ HELD_OUT = 1 / 6
 SEEDS = 3
 
 
-def candidates(choices: Choices, method: str) -> list[Any]:
-    each: list[dict[str, Any]] = [{"precision": "float32", "ridge": ridge} for ridge in choices.ridges]
+def candidates(choices: Choices, method: str, device: str | None) -> list[Any]:
+    shared = {"precision": "float32", "device": device}
+    each: list[dict[str, Any]] = [{**shared, "ridge": ridge} for ridge in choices.ridges]
     if method == "linear":
         return [GLSClassifier(link="identity", **options) for options in each]
     if method == "logistic":
@@ -60,12 +61,12 @@ def candidates(choices: Choices, method: str) -> list[Any]:
     return [CalibratedLSClassifier(max_iter=choices.rounds, tol=0, **options) for options in each]
 
 
-def chosen(data: Images, size: int, choices: Choices, method: str) -> tuple[Any, float]:
+def chosen(data: Images, size: int, choices: Choices, method: str, device: str | None) -> tuple[Any, float]:
     """The model, not yet fitted to all, and the width that do best on images at the end of the training part."""
     y, cut, found = data.y, round(len(data.y) * (1 - HELD_OUT)), []
     for scale in choices.scales:
         X, _ = features_of(data, size, scale, 0)
-        for model in candidates(choices, method):
+        for model in candidates(choices, method, device):
             model.fit(X[:cut], y[:cut])
             stages = model.staged_predict(X[cut:]) if method == "calibrated" else [model.predict(X[cut:])]
             errors = [float(np.mean(predicted != y[cut:])) for predicted in stages]
@@ -137,7 +138,8 @@ def table_1(setting: Setting) -> bool:
 def _cell(setting: Setting, data: Images, key: dict[str, Any]) -> dict[str, Any]:
     say(f"{key['features']}, {key['method']}")
     size = 0 if key["features"] == "raw pixels" else int(key["features"].split()[0])
-    model, scale = chosen(data, size, CHOICES["random features" if size else "raw pixels"], key["method"])
+    choices = CHOICES["random features" if size else "raw pixels"]
+    model, scale = chosen(data, size, choices, key["method"], setting.device)
     errors, seconds = [], []
     for seed in range(SEEDS if size else 1):
         with timed() as clock:
