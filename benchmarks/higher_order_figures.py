@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -239,7 +240,8 @@ def _sizes(log: Log, folder: Path, order: int) -> None:
         ("sALR, cvscore", f"sALR{order}-cvscore-"),
         ("hsALR, mi", f"hsALR{order}-mi-"),
     ):
-        rows = [r for r in log.records if r["set"] == "covtype" and r["method"].startswith(start)]
+        chosen = re.compile(re.escape(start) + (r"[\d.]+" if start.endswith("-") else ""))
+        rows = [r for r in log.records if r["set"] == "covtype" and chosen.fullmatch(r["method"])]
         rows.sort(key=lambda row: row["parameters"])
         if rows:
             axes.plot(
