@@ -78,7 +78,7 @@ class Example {
  public:
   // Bytes for examples of at most n features, which the expansion makes `expanded`.
   static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
-    return (model.parents ? Parents<Real>::bytes(*model.parents, n, expanded) : 0) + 10 * 64 + (n + 1) * static_cast<int64_t>(5 * sizeof(uint32_t) + sizeof(uint16_t) + 2 * sizeof(Real) + 8) +
+    return (model.parents ? Parents<Real>::bytes(model, n, expanded) : 0) + 10 * 64 + (n + 1) * static_cast<int64_t>(5 * sizeof(uint32_t) + sizeof(uint16_t) + 2 * sizeof(Real) + 8) +
            (expanded + 1) * static_cast<int64_t>(sizeof(Real));
   }
 

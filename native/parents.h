@@ -46,12 +46,22 @@ class Parents {
         trial_(take<uint32_t>(memory, p_.joined ? expanded : 0)),
         trial_product_(take<Real>(memory, p_.joined ? expanded : 0)),
         stretch_(take<Stretch<Real>>(memory, looked_up(p_) ? 0 : expanded)),
-        filled_(take<Real>(memory, looked_up(p_) ? 0 : expanded)) {}
-  static int64_t bytes(const pm_parents& p, int64_t n, int64_t expanded) {
+        filled_(take<Real>(memory, looked_up(p_) ? 0 : expanded)),
+        filter_(take<uint64_t>(memory, filter_words(model))) {}
+  static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
+    const pm_parents& p = *model.parents;
     const int64_t found = looked_up(p) ? expanded : 0, tried = p.joined ? expanded : 0, laid = expanded - found;
     return taken<uint64_t>(p.words) + 2 * taken<uint32_t>(p.n_factors) + taken<uint32_t>(p.n) + taken<Real>(p.n) +
            taken<uint64_t>(n) + taken<uint32_t>(found) + taken<Real>(found) + taken<uint32_t>(tried) + taken<Real>(tried) +
-           taken<Stretch<Real>>(laid) + taken<Real>(laid);
+           taken<Stretch<Real>>(laid) + taken<Real>(laid) + taken<uint64_t>(filter_words(model));
+  }
+
+  // A full table takes no more products, so most are looked up in vain. A bit for each that it has, eight bits a slot,
+  // lies in a near cache and says so for all but an eighth of them.
+  static int64_t filter_words(const pm_online& model) {
+    const pm_parents& p = *model.parents;
+    const uint64_t slots = model.regions[1].n_slots;
+    return p.block == 0 && slots >= 8 && slots <= kMostFiltered ? static_cast<int64_t>(slots / 8) : 0;
   }
 
   // Whether products are looked up one by one before they are gathered.
@@ -143,6 +153,7 @@ class Parents {
       });
       return;
     }
+    if (!filtered_ && p_.used >= p_.limit && filter_words(model_)) fill_filter();
     for (int64_t k = 0; k < n_; ++k) key_[k] = mix(rows_[k]);
     each_piece([&](uint32_t parent, Real a, int64_t from, int64_t to) {
       for (int64_t k = from; k < to; k += kBlock) find_block(parent, a, k, std::min(k + kBlock, to), learning);
@@ -158,6 +169,7 @@ class Parents {
 
  private:
   static constexpr int64_t kBlock = 128;
+  static constexpr uint64_t kMostFiltered = 1 << 20;  // beyond, to make the bits would cost more than they save
   static constexpr int64_t kGap = 8;  // to begin a stretch costs about as much as so many features
 
   void add(uint32_t parent, Real value) {
@@ -218,11 +230,34 @@ class Parents {
     return static_cast<char*>(r.slots) + (place * static_cast<uint64_t>(model_.stride) + tag) * sizeof(Real);
   }
 
+  uint64_t filter_bit(uint64_t id) const { return id >> 24 & (model_.regions[1].n_slots * 8 - 1); }
+
+  void fill_filter() {
+    const uint64_t slots = model_.regions[1].n_slots;
+    std::memset(filter_, 0, static_cast<size_t>(slots));
+    for (uint64_t at = 0; at < slots; ++at) {
+      uint32_t tag;
+      std::memcpy(&tag, tag_at(at), sizeof tag);
+      if (!tag) continue;
+      const uint64_t bit = filter_bit(p_.keys[p_.owners[at].parent] + mix(p_.owners[at].row));
+      filter_[bit >> 6] |= uint64_t{1} << (bit & 63);
+    }
+    filtered_ = true;
+  }
+
   // Slots are asked for before they are looked at.
   void find_block(uint32_t parent, Real a, int64_t from, int64_t to, bool learning) {
     const uint64_t mask = model_.regions[1].n_slots - 1, base = p_.keys[parent];
-    for (int64_t k = from; k < to; ++k) __builtin_prefetch(tag_at((base + key_[k]) & mask), 1);
+    uint32_t maybe[kBlock];
+    int64_t n = 0;
     for (int64_t k = from; k < to; ++k) {
+      maybe[n] = static_cast<uint32_t>(k);
+      const uint64_t bit = filter_bit(base + key_[k]);
+      n += filtered_ ? filter_[bit >> 6] >> (bit & 63) & 1 : 1;
+    }
+    for (int64_t i = 0; i < n; ++i) __builtin_prefetch(tag_at((base + key_[maybe[i]]) & mask), 1);
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t k = maybe[i];
       const uint64_t id = base + key_[k];
       const uint32_t tag = static_cast<uint32_t>(id >> 32) | 1;
       uint64_t at = id & mask;
@@ -256,6 +291,8 @@ class Parents {
   Real* trial_product_;
   Stretch<Real>* stretch_;
   Real* filled_;
+  uint64_t* filter_;
+  bool filtered_ = false;
   int64_t n_stretches_ = 0, n_zeros_ = 0;
   const uint32_t* rows_ = nullptr;
   const Real* x_ = nullptr;
