@@ -57,7 +57,8 @@ class Parents {
   }
 
   // A full table takes no more products, so most are looked up in vain. A bit for each that it has, eight bits a slot,
-  // lies in a near cache and says so for all but an eighth of them.
+  // lies in a near cache and says so for all but an eighth of them. It is made when a call has looked up as many products
+  // as there are slots: for a few examples it would cost more than it saves.
   static int64_t filter_words(const pm_online& model) {
     const pm_parents& p = *model.parents;
     const uint64_t slots = model.regions[1].n_slots;
@@ -153,7 +154,8 @@ class Parents {
       });
       return;
     }
-    if (!filtered_ && p_.used >= p_.limit && filter_words(model_)) fill_filter();
+    looked_ += static_cast<uint64_t>(most());
+    if (!filtered_ && p_.used >= p_.limit && looked_ > model_.regions[1].n_slots && filter_words(model_)) fill_filter();
     for (int64_t k = 0; k < n_; ++k) key_[k] = mix(rows_[k]);
     each_piece([&](uint32_t parent, Real a, int64_t from, int64_t to) {
       for (int64_t k = from; k < to; k += kBlock) find_block(parent, a, k, std::min(k + kBlock, to), learning);
@@ -169,7 +171,7 @@ class Parents {
 
  private:
   static constexpr int64_t kBlock = 128;
-  static constexpr uint64_t kMostFiltered = 1 << 20;  // beyond, to make the bits would cost more than they save
+  static constexpr uint64_t kMostFiltered = 1 << 20;  // slots; beyond, the bits would not lie in a near cache
   static constexpr int64_t kGap = 8;  // to begin a stretch costs about as much as so many features
 
   void add(uint32_t parent, Real value) {
@@ -293,6 +295,7 @@ class Parents {
   Real* filled_;
   uint64_t* filter_;
   bool filtered_ = false;
+  uint64_t looked_ = 0;
   int64_t n_stretches_ = 0, n_zeros_ = 0;
   const uint32_t* rows_ = nullptr;
   const Real* x_ = nullptr;

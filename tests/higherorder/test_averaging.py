@@ -13,8 +13,9 @@ from pomona.errors import OptionError
 from pomona.higherorder.alr import ALRTrainer
 from pomona.higherorder.coded import CodedData, Rows
 from pomona.higherorder.discriminative import averaged
-from pomona.higherorder.options import ALROptions
-from pomona.model import load
+from pomona.higherorder.options import ALROptions, AnJEOptions
+from pomona.model import load, train
+from pomona.options import EncodeOptions, ReadOptions
 
 
 def waves(n: int, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -69,6 +70,12 @@ def test_without_numbers_there_is_one_way_to_cut() -> None:
     X, y = waves(500)
     model = ALRClassifier(n_models=3).fit(X[["kind"]], y)
     assert "models" not in model.model_.summary
+
+
+def test_only_alr_averages() -> None:
+    X, y = waves(500)
+    with pytest.raises(OptionError, match="anje is one model"):
+        train(X.assign(y=y), read=ReadOptions(target="y"), encode=EncodeOptions(cuttings=2), learn=AnJEOptions())
 
 
 def test_not_with_selected_features() -> None:

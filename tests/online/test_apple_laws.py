@@ -125,6 +125,20 @@ def test_at_the_limit_the_strongest_products_stay(monkeypatch: pytest.MonkeyPatc
     assert len(own) == sum(len(m) > 1 for m in learner.parents.monomials)
 
 
+def test_a_full_table_knows_what_it_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many examples at once go through a filter of absent products, a single one does not."""
+    monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
+    rows = random_rows(2000, 300, 0.05, seed=1)
+    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(alpha=1.5, bits=10))
+    learner.plan(equal_epochs(4000, 6))
+    chunk = as_chunk(rows, ids=True)
+    for _ in range(2):
+        learner.learn(chunk, random_labels(rows, "sign", seed=2))
+    assert np.count_nonzero(learner.grown.owners_known()) == int(products.FULLEST * 1024)
+    single = np.concatenate([learner.predict(chunk.slice(i, i + 1)) for i in range(len(chunk))])
+    np.testing.assert_array_equal(learner.predict(chunk), single)
+
+
 def test_only_chosen_fields_are_multiplied() -> None:
     chunk, labels = stream("fields")
     learner = make("fields")

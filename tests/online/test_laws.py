@@ -226,3 +226,20 @@ def test_memory_of_a_hashed_table_does_not_grow() -> None:
         learner.learn(as_chunk(rows, ids=True), random_labels(rows, "sign", seed=seed))
         sizes.add(learner.tables.nbytes)
     assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("bits", [None, 4])
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_growing_values_in_float32_as_in_float64(adaptive: bool, bits: int | None) -> None:
+    """Quads of slots are rescaled together in float32, also where two of them are one slot (4 bits)."""
+    rng = np.random.default_rng(0)
+    rows = [{k: float(rng.normal() * 1.01**i) for k in rng.permutation(40)[:11]} for i in range(400)]
+    labels = rng.choice([-1.0, 1.0], len(rows))
+    found = []
+    for float64 in (False, True):
+        parameters = OnlineParameters(
+            adaptive=adaptive, invariant=adaptive, bits=bits, float64=float64, learning_rate=0.1
+        )
+        learner = OnlineLearner(parameters, FIELDS)
+        found.append(learner.learn(as_chunk(rows, ids=True), labels))
+    np.testing.assert_allclose(found[0], found[1], rtol=2e-3, atol=2e-4)

@@ -105,7 +105,7 @@ class TupleClassifier(ClassifierMixin, PomonaEstimator):
         coder: Any = AttributeCoder.fit(inputs.table_of(X, names), read, encode, labels=codes.astype(np.int32))
         source: Any = EncodedSource(inputs.table_of(X, names), coder, y=codes.astype(np.float64))
         task = Task("binary" if len(self.classes_) == 2 else "multiclass", self.classes_.tolist())
-        learner = family(self._family).learner_class().from_options(learn, task, list(coder.fields))
+        learner = family(self._family).learner_class().from_options(learn, task, coder.fields)
         summary = learner.fit(source, self._report)
         options = {name: asdict(group) for name, group in (("read", read), ("encode", encode), ("learn", learn))}
         figures = {"data": "X", "loss_name": None, "loss": None, "error": None, "held_out": None}

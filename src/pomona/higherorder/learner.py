@@ -44,9 +44,13 @@ class TupleLearner:
 
     family: ClassVar[str]
     holds_out: ClassVar[bool] = False
+    #: Whether several models over other cuts may be averaged.
+    averages: ClassVar[bool] = False
 
     def __init__(self, options: Any, task: Task | None = None) -> None:
         self.options, self._task = options, task
+        #: The attributes of each model to be averaged.
+        self._groups: list[list[int]] = []
         self._model: TupleModel | None = None
         self._recode: Recode | None = None
         self._top: list[dict[str, Any]] = []
@@ -57,7 +61,11 @@ class TupleLearner:
         """A learner that has learnt nothing."""
         if task.kind == "regression":
             raise OptionError(f"the learner {cls.family} predicts classes, but the target is a quantity")
-        return cls(options, task)
+        learner = cls(options, task)
+        learner._groups = getattr(fields, "groups", [])
+        if len(learner._groups) > 1 and not cls.averages:
+            raise OptionError(f"the learner {cls.family} is one model over one way to cut numbers: leave cuttings at 1")
+        return learner
 
     @property
     def model(self) -> TupleModel:
@@ -72,7 +80,7 @@ class TupleLearner:
         assert task is not None
         with collect(source, len(task.classes), options.memory, options.seed, cv=self._needs_cv()) as data:
             report(Step(f"{len(data) + len(data.cv):,} rows coded, {len(data.cv):,} of them held out"))
-            facts = self._learn(data, report, getattr(source.fields, "groups", []))
+            facts = self._learn(data, report)
             self._name_top(source.fields, task, data)
             examples = len(data) + len(data.cv)
             coded = data.passes
@@ -83,8 +91,7 @@ class TupleLearner:
     def _needs_cv(self) -> bool:
         return self.holds_out
 
-    def _learn(self, data: CodedData, report: Report, groups: list[list[int]]) -> dict[str, Any]:
-        """Learn from coded rows; ``groups`` are the attributes of each model to be averaged."""
+    def _learn(self, data: CodedData, report: Report) -> dict[str, Any]:
         raise NotImplementedError
 
     # ---- predicting ----
@@ -173,24 +180,26 @@ class ALRLearner(TupleLearner):
     """ALR^n, sALR^n, hsALR^n and hsALR^n(*)."""
 
     family = "alr"
-    holds_out = True
+    holds_out = averages = True
 
     @classmethod
     def from_options(cls, options: ALROptions, task: Task, fields: list[str]) -> ALRLearner:
         check_alr(options)
-        return super().from_options(options, task, fields)
+        learner = super().from_options(options, task, fields)
+        if options.feature_selection and len(learner._groups) > 1:
+            raise OptionError("several models are averaged over tuples: leave feature_selection out, or ask for one")
+        return learner
 
-    def _learn(self, data: CodedData, report: Report, groups: list[list[int]]) -> dict[str, Any]:
-        if len(groups) > 1:
-            return self._average(data, report, groups)
+    def _learn(self, data: CodedData, report: Report) -> dict[str, Any]:
+        if len(self._groups) > 1:
+            return self._average(data, report)
         outcome = ALRTrainer(data, self.options, report).run()
         self._model, self._recode = outcome.model, outcome.recode
         return outcome.facts
 
-    def _average(self, data: CodedData, report: Report, groups: list[list[int]]) -> dict[str, Any]:
+    def _average(self, data: CodedData, report: Report) -> dict[str, Any]:
         """One model after the other, each over its own cuts; the mean of their scores is one model again."""
-        if self.options.feature_selection:
-            raise OptionError("several models are averaged over tuples: leave feature_selection out, or ask for one")
+        groups = self._groups
         models: list[TupleModel] = []
         facts: dict[str, Any] = {}
         for number, columns in enumerate(groups, start=1):
@@ -222,7 +231,7 @@ class AnJELearner(TupleLearner):
     def _needs_cv(self) -> bool:
         return bool(self.options.order == "auto")
 
-    def _learn(self, data: CodedData, report: Report, groups: list[list[int]]) -> dict[str, Any]:
+    def _learn(self, data: CodedData, report: Report) -> dict[str, Any]:
         if self.options.order != "auto":
             counts = self._count(data, int(self.options.order))
         else:
@@ -259,7 +268,7 @@ class KDBLearner(TupleLearner):
             raise OptionError(f"k must be 0 to 7; got {options.k}")
         return super().from_options(options, task, fields)
 
-    def _learn(self, data: CodedData, report: Report, groups: list[list[int]]) -> dict[str, Any]:
+    def _learn(self, data: CodedData, report: Report) -> dict[str, Any]:
         self._model, facts = fit_kdb(data, self.options, report)
         return facts
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pomona._native.tuples import Codes, Labels
+from pomona.higherorder.bits import packed
 from pomona.higherorder.coded import Rows
 from pomona.higherorder.counts import TupleCounts
 from pomona.higherorder.tuples import TupleSet
@@ -55,10 +56,7 @@ class Recode:
         """The same features of order 1 in new codes; an attribute without any is kept, with no feature."""
         tuples = TupleSet(single.tuples.members, self.sizes)
         flags = np.concatenate([np.append(np.ones(int(size) - 1, np.uint8), np.uint8(0)) for size in self.sizes])
-        padded = np.zeros((len(flags) + 63) // 64 * 64, np.uint8)
-        padded[: len(flags)] = flags
-        bits = np.packbits(padded, bitorder="little").view(np.uint64)
-        return TupleCounts(tuples, tuples.index(bits=bits), single.counts, single.class_counts)
+        return TupleCounts(tuples, tuples.index(bits=packed(flags)), single.counts, single.class_counts)
 
     def old_code(self, attribute: int, code: int) -> int:
         """The old code that became this one."""

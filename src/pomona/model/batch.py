@@ -31,7 +31,7 @@ def train_batch(
     labels, chunks = peek(source, encode.sample_rows)
     task = find_task(source, labels, learn.task)
     factors = class_factors(task, getattr(learn, "class_weight", None), labels)
-    learner: BatchLearner = made_by.learner_class().from_options(learn, task, list(source.fields))
+    learner: BatchLearner = made_by.learner_class().from_options(learn, task, source.fields)
     options = plain_options(read, encode, learn)
 
     def ready(chunk: Chunk) -> Chunk:
