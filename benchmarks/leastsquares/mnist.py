@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,11 @@ QUICK_ROWS = 6000
 PCA = 50
 
 
+#: ``scale`` and ``emphasis`` of Fourier features.
+Shape = tuple[float, float]
+TrainAndTest = tuple[NDArray[np.float32], NDArray[np.float32]]
+
+
 @dataclass(frozen=True)
 class Choices:
     """What is compared on held-out training images."""
@@ -37,13 +43,13 @@ class Choices:
     #: Most steps of logistic regression, and rounds of calibration, of which any number may be kept.
     steps: tuple[int, ...]
     rounds: int
-    #: Widths of the Fourier features, in median distances.
-    scales: tuple[float, ...] = (1.0,)
+    #: Width of the Fourier features, in median distances, and weight of the strong components.
+    shapes: tuple[Shape, ...] = ((1.0, 0.0),)
 
 
 CHOICES = {
     "raw pixels": Choices((1e-3, 1e-2, 3e-2), (50, 300), 300),
-    "random features": Choices((1e-4, 1e-3), (12, 50), 12, (0.7, 0.85, 1.0)),
+    "random features": Choices((1e-4, 1e-3), (12, 50), 12, tuple(product((0.7, 0.85, 1.0), (0.0, 0.7)))),
 }
 #: Share of the training images that choices are made on; then all are learnt.
 HELD_OUT = 1 / 6
@@ -61,11 +67,11 @@ def candidates(choices: Choices, method: str, device: str | None) -> list[Any]:
     return [CalibratedLSClassifier(max_iter=choices.rounds, tol=0, **options) for options in each]
 
 
-def chosen(data: Images, size: int, choices: Choices, method: str, device: str | None) -> tuple[Any, float]:
-    """The model, not yet fitted to all, and the width that do best on images at the end of the training part."""
+def chosen(data: Images, size: int, choices: Choices, method: str, device: str | None) -> tuple[Any, Shape]:
+    """The model, not yet fitted to all, and the shape of features that do best on the last training images."""
     y, cut, found = data.y, round(len(data.y) * (1 - HELD_OUT)), []
-    for scale in choices.scales:
-        X, _ = features_of(data, size, scale, 0)
+    for shape in choices.shapes:
+        X, _ = features_of(data, size, shape, 0)
         for model in candidates(choices, method, device):
             model.fit(X[:cut], y[:cut])
             stages = model.staged_predict(X[cut:]) if method == "calibrated" else [model.predict(X[cut:])]
@@ -73,20 +79,20 @@ def chosen(data: Images, size: int, choices: Choices, method: str, device: str |
             rounds = int(np.argmin(errors)) + 1
             if method == "calibrated":
                 model.set_params(max_iter=rounds)
-            found.append((errors[rounds - 1], len(found), model, scale))
-    _, _, model, scale = min(found)
-    return model, scale
+            found.append((errors[rounds - 1], len(found), model, shape))
+    _, _, model, shape = min(found)
+    return model, shape
 
 
-def features_of(data: Images, size: int, scale: float, seed: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def features_of(data: Images, size: int, shape: Shape, seed: int) -> TrainAndTest:
     """The pixels, or so many Fourier features of them."""
-    return fourier(data, size, seed, scale) if size else (data.X, data.X_test)
+    return fourier(data, size, seed, *shape) if size else (data.X, data.X_test)
 
 
-def fourier(data: Images, size: int, seed: int, scale: float = 0.85) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def fourier(data: Images, size: int, seed: int, scale: float = 0.85, emphasis: float = 0.0) -> TrainAndTest:
     """Random features of all images, as the appendix makes them."""
     place = Place.of(data.X, "float32")
-    generator = generator_of("fourier", seed, {"pca": PCA, "scale": scale})
+    generator = generator_of("fourier", seed, {"pca": PCA, "scale": scale, "emphasis": emphasis})
     view = View(place, data.X.shape[1], ArrayRows(data.X, place))
     reduce: Any = generator.reduction(view)
     features = generator.generate(0, size, view)
@@ -118,6 +124,7 @@ def table_1(setting: Setting) -> bool:
                     f"{found['seconds']:.1f}",
                     f"{found['ridge']:g}",
                     f"{found['scale']:g}",
+                    f"{found['emphasis']:g}",
                     str(found["iterations"]),
                 ]
             )
@@ -129,6 +136,7 @@ def table_1(setting: Setting) -> bool:
         "seconds",
         "ridge",
         "width",
+        "emphasis",
         "steps",
     ]
     print(table(header, rows))
@@ -139,16 +147,18 @@ def _cell(setting: Setting, data: Images, key: dict[str, Any]) -> dict[str, Any]
     say(f"{key['features']}, {key['method']}")
     size = 0 if key["features"] == "raw pixels" else int(key["features"].split()[0])
     choices = CHOICES["random features" if size else "raw pixels"]
-    model, scale = chosen(data, size, choices, key["method"], setting.device)
+    model, shape = chosen(data, size, choices, key["method"], setting.device)
     errors, seconds = [], []
     for seed in range(SEEDS if size else 1):
         with timed() as clock:
-            X, X_test = features_of(data, size, scale, seed)
+            X, X_test = features_of(data, size, shape, seed)
             model.fit(X, data.y)
         errors.append(data.error(model.predict(X_test)))
         seconds.append(clock.seconds)
     figures = {"error": float(np.mean(errors)), "errors": errors, "seconds": float(np.median(seconds))}
-    return setting.log.add(**key, **figures, ridge=model.ridge, scale=scale, iterations=int(model.n_iter_))
+    return setting.log.add(
+        **key, **figures, ridge=model.ridge, scale=shape[0], emphasis=shape[1], iterations=int(model.n_iter_)
+    )
 
 
 # ---- stagewise ----

@@ -52,7 +52,7 @@ def test_the_same_seed_makes_the_same_features_elsewhere(name, X):
 
 
 @pytest.mark.parametrize("name", RANDOM)
-@pytest.mark.parametrize("options", [{}, {"pca": 3}, {"standardize": True}])
+@pytest.mark.parametrize("options", [{}, {"pca": 3}, {"pca": 3, "emphasis": 0.7}, {"standardize": True}])
 def test_sparse_rows_and_units(name, options, X):
     X = np.where(X > 3, X, 0.0)
     Z = features(generator_of(name, 0, options), X)
@@ -86,6 +86,23 @@ def test_pca_keeps_the_strong_directions():
     generator.reduction(view(X))
     basis = generator.learnt["basis"]
     np.testing.assert_allclose((X - X.mean(axis=0)) @ basis @ basis.T, X - X.mean(axis=0), atol=1e-4)
+
+
+@pytest.mark.parametrize("emphasis", [-1.0, -0.5, 0.7, 1.0])
+@pytest.mark.parametrize("pca", [None, 3])
+def test_emphasis_is_a_power_of_the_deviation_of_each_component(emphasis, pca):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 5)) * [9, 7, 4, 2, 1]
+    X[:, 4] = X[:, 3]  # one component of no deviation, which must not blow up
+    deviations = []
+    for options in ({"pca": pca}, {"pca": pca, "emphasis": emphasis}):
+        generator = generator_of("fourier", 0, options)
+        generator.reduction(view(X))
+        basis = generator.learnt.get("basis", np.linalg.eigh(np.cov(X.T))[1][:, ::-1])
+        deviations.append(((X - X.mean(axis=0)) @ basis).std(axis=0))
+    varies = deviations[0] > 1e-6
+    expected = np.power(deviations[0], 1 + emphasis, out=np.zeros(len(varies)), where=varies)
+    np.testing.assert_allclose(deviations[1], expected, rtol=1e-6, atol=1e-6)
 
 
 def test_columns_are_drawn_without_replacement_and_then_anew():
@@ -172,9 +189,10 @@ def test_kmeans_finds_directions():
     ("given", "options", "message"),
     [
         ("furier", None, "one of sample, gradient, fourier"),
-        ("fourier", {"bandwidth": 1}, "has the options scale, pca, standardize; got {'bandwidth': 1}"),
+        ("fourier", {"bandwidth": 1}, "has the options scale, pca, emphasis, standardize; got {'bandwidth': 1}"),
         ("fourier", {"scale": 0}, "scale of a generator must be above 0; got 0"),
         ("fourier", {"pca": 0}, "at least 1 component"),
+        ("fourier", {"emphasis": -2}, "must be between -1 and 2; got -2"),
         ("polynomials", {"degree": 9}, "must be 2 to 6; got 9"),
         ("convolution", {"masks": "sobel"}, "one of random, kmeans; got 'sobel'"),
         ("convolution", {"patch": 40}, "do not fit images of 32 × 32"),

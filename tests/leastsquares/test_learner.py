@@ -151,7 +151,7 @@ def test_command_line(digits, tmp_path, capsys):
         (["--learner", "stagewise", "--generator", "magic"], "--generator must be one of fourier"),
         (["--learner", "stagewise", "--shape", "8x8"], "--shape must be height x width x channels"),
         (["--learner", "stagewise", "--shape", "9x9x9", "--generator", "convolution"], "have 729 numbers; got rows of"),
-        (["--learner", "stagewise", "--masks", "kmeans"], "has the options scale, pca, standardize"),
+        (["--learner", "stagewise", "--masks", "kmeans"], "has the options scale, pca, emphasis, standardize"),
         (["--learner", "gls", "--device", "warp"], "such as 'cuda'; got 'warp'"),
         (["--learner", "cls", "--ridge", "-1"], "--ridge must be a number >= 0"),
     ],

@@ -11,7 +11,7 @@ from pomona.cli.parser import Parser, number, one_of, whole
 GENERATORS = ("fourier", "logits", "polynomials", "convolution", "sample", "gradient")
 INNER = ("linear", "calibrated", "logistic")
 #: Options of generators, by their names there.
-GENERATOR_OPTIONS = ("pca", "scale", "standardize", "shape", "masks")
+GENERATOR_OPTIONS = ("pca", "emphasis", "scale", "standardize", "shape", "masks")
 
 
 def add_options(result: Parser) -> None:
@@ -32,6 +32,12 @@ def add_options(result: Parser) -> None:
     add("--block", type=whole(1), metavar="N", help="features of a stage (default: about 1000)")
     add("--models", type=whole(1), default=1, metavar="N", help="models to average (stagewise, alr; default: 1)")
     add("--pca", type=whole(1), metavar="N", help="principal components that random features start from")
+    add(
+        "--emphasis",
+        type=number(least=-1, most=2),
+        metavar="P",
+        help="power of its deviation that a component is weighed by",
+    )
     add("--scale", type=number(above=0), metavar="S", help="width of random features, in median distances")
     add("--standardize", action="store_true", default=None, help="bring columns to variance 1 for random features")
     add("--shape", type=shape, metavar="HxWxC", help="images that convolution works on, such as 28x28x1")

@@ -356,8 +356,8 @@ class StagewiseClassifier(StagedClassifier):
         random order), ``"gradient"`` (columns of X by the size of the gradient, for text); an object with a method
         ``generate(stage, size, view)``; or a function ``f(stage, size, rng)`` that returns a function of rows.
     generator_options : dict or None, default=None
-        Options of a generator that is given by name: ``{"pca": 50, "scale": 1.0, "standardize": False}`` for random
-        projections, ``{"shape": (32, 32, 3), "masks": "kmeans"}`` for convolution.
+        Options of a generator that is given by name: ``{"pca": 50, "emphasis": 0.7, "scale": 1.0}`` (and
+        ``"standardize": True``) for random projections, ``{"shape": (32, 32, 3), "masks": "kmeans"}`` for convolution.
     inner : {"linear", "calibrated", "logistic"}, default="linear"
         What a stage does: least squares on the residual; the same with the earlier predictions as features; or steps
         of logistic regression from the earlier predictions.

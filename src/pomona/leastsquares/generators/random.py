@@ -54,11 +54,14 @@ class RandomProjections(SeededGenerator):
     ----------
     scale : factor of the typical distance: larger makes smoother features.
     pca : how many principal components to keep first; None: all columns as they are.
+    emphasis : power of its standard deviation that each principal component is multiplied by: 0 keeps distances, above
+        0 lets the components that vary most count most (good for images), -1 makes all alike.
     standardize : whether columns are brought to variance 1 first, for columns in different units.
     """
 
     scale: float = 1.0
     pca: int | None = None
+    emphasis: float = 0.0
     standardize: bool = False
 
     def __post_init__(self) -> None:
@@ -66,6 +69,8 @@ class RandomProjections(SeededGenerator):
             raise OptionError(f"the scale of a generator must be above 0; got {self.scale}")
         if self.pca is not None and self.pca < 1:
             raise OptionError(f"pca must be at least 1 component, or None; got {self.pca}")
+        if not -1 <= self.emphasis <= 2:
+            raise OptionError(f"the emphasis of a generator must be between -1 and 2; got {self.emphasis}")
 
     # ---- what is done once to each row ----
     def reduction(self, view: View) -> Features | None:
@@ -99,8 +104,9 @@ class RandomProjections(SeededGenerator):
             factors = np.divide(1.0, deviation, out=np.zeros(view.d), where=deviation > 0)
             X = X * factors
         self.learnt["mean"] = mean
-        if self.pca is not None and self.pca < view.d:
-            basis = principal_components(X, share, self.pca)
+        kept = min(self.pca or view.d, view.d)
+        if kept < view.d or self.emphasis:
+            basis = principal_components(X, share, kept, self.emphasis)
             X = X @ basis
             self.learnt["basis"] = factors[:, None] * basis
         else:
@@ -120,15 +126,22 @@ def with_one(X: Array, place: Place) -> Array:
     return place.xp.concat([X, place.ones(int(X.shape[0]), 1)], axis=1)
 
 
-def principal_components(X: NDArray[Any], share: NDArray[Any], count: int) -> NDArray[np.float64]:
-    """The first eigenvectors of the covariance of centred rows, with the largest element of each positive."""
+def principal_components(X: NDArray[Any], share: NDArray[Any], count: int, emphasis: float) -> NDArray[np.float64]:
+    """The first eigenvectors of the covariance of centred rows, with the largest element of each positive.
+
+    Each is as long as the deviation along it to the power ``emphasis``; none where there is no deviation.
+    """
     rooted = X * np.sqrt(share)[:, None]
     covariance = (rooted.T @ rooted).astype(np.float64)
     d = len(covariance)
-    _, vectors = linalg.eigh(covariance, subset_by_index=[d - count, d - 1], check_finite=False)
+    variances, vectors = linalg.eigh(covariance, subset_by_index=[d - count, d - 1], check_finite=False)
     basis = vectors[:, ::-1]
     signs = np.sign(basis[np.argmax(np.abs(basis), axis=0), np.arange(basis.shape[1])])
-    return np.asarray(basis * signs)
+    if not emphasis:
+        return np.asarray(basis * signs)
+    varies = variances > 1e-12 * variances[-1]  # the rest is rounding, which whitening would blow up
+    lengths = np.power(variances, emphasis / 2, out=np.zeros(count), where=varies)
+    return np.asarray(basis * (signs * lengths[::-1]))
 
 
 @dataclass
