@@ -20,16 +20,18 @@ template <class Real>
 struct Run {
   int degree;
   uint64_t base;
-  const uint32_t* keys;  // null: 0, 1, 2 …
+  const uint32_t* keys;  // null: 0, 1, 2 …, or the ids
   const Real* x;
   int64_t count;
   Real a;
   bool rising;  // whether keys rise, so that count - 1 between the ends means that the slots are neighbours
   uint64_t next_base = 0;  // of the run after this one, whose slots may be asked for ahead
+  const uint64_t* ids = nullptr;  // whose lower halves are the keys
 
-  uint64_t key(int64_t j) const { return base + (keys ? keys[j] : static_cast<uint64_t>(j)); }
+  uint64_t key(int64_t j) const { return ids ? static_cast<uint32_t>(ids[j]) : base + (keys ? keys[j] : static_cast<uint64_t>(j)); }
   bool neighbours() const {
-    return !keys || (rising && count && keys[count - 1] - keys[0] == static_cast<uint64_t>(count) - 1);
+    if (!keys) return !ids;
+    return rising && count && keys[count - 1] - keys[0] == static_cast<uint64_t>(count) - 1;
   }
 };
 
@@ -96,6 +98,12 @@ class Example {
     if (parents_) return load_rows(c, e, grow) && look_up(grow);
     const int64_t first = c.indptr[e], stop = c.indptr[e + 1];
     n_ = stop - first;
+    const bool as_they_are = sizeof(Real) == sizeof(float) && model_.n_products == 0;  // nothing to copy
+    if (model_.regions[0].hashed && as_they_are && c.wide) {
+      const uint64_t* const ids = static_cast<const uint64_t*>(c.indices) + first;
+      linear_ = {1, 0, nullptr, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), false, 0, ids};
+      return true;
+    }
     if (model_.regions[0].hashed) {
       each_hashed_key(c, first, n_, [&](int64_t k, uint32_t key) { key_[k] = key; });
       for (int64_t k = 0; k < n_; ++k) x_[k] = static_cast<Real>(c.values[first + k]);
@@ -106,13 +114,13 @@ class Example {
     }
     const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
     const uint64_t room = model_.regions[0].n_slots;
-    if (sizeof(Real) == sizeof(float) && model_.n_products == 0) {  // nothing to copy
-      uint32_t top = 0;
-      bool neighbours = true;
-      for (int64_t k = first; k < stop; ++k) top = std::max(top, rows[k]);
-      for (int64_t k = first; k + 1 < stop; ++k) neighbours &= rows[k + 1] == rows[k] + 1;
+    if (as_they_are && n_) {
+      uint32_t top = rows[stop - 1], apart = 0;
+      for (uint32_t k = 0; k < static_cast<uint32_t>(n_); ++k) apart |= rows[first + k] - rows[first] - k;
+      if (apart)
+        for (int64_t k = first; k < stop; ++k) top = std::max(top, rows[k]);
       if (top < room) {
-        linear_ = {1, 0, rows + first, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), neighbours};
+        linear_ = {1, 0, rows + first, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), apart == 0};
         return true;
       }
     }

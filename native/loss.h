@@ -14,20 +14,24 @@ constexpr double kSolved = 1 << 24;    // from this e^(yp) on the logistic loss 
                                        // does the example count in the mean scale of those that are
 constexpr double kSmallStep = 1e-6;    // below this the closed forms lose digits and the plain gradient is exact enough
 
-// A prediction p for the target y, and what the loss knows about it; the exponential, where there is one, is taken once.
+// A prediction p for the target y, and what the loss knows about it: e^(yp) or e^p, and 1 / (1 + e), each taken once.
 struct Point {
   Loss loss;
-  double p, y, tau, e;
+  double p, y, tau, e, share;
 };
 
 inline Point at(Loss loss, double p, double y, double tau) {
-  return {loss, p, y, tau, loss == kLogistic ? std::exp(y * p) : loss == kPoisson ? std::exp(p) : 0.0};
+  const double e = loss == kLogistic ? std::exp(y * p) : loss == kPoisson ? std::exp(p) : 0.0;
+  return {loss, p, y, tau, e, 1.0 / (1.0 + e)};
 }
+
+// log(1 + t) for t >= 0, to 12 digits: the library's takes longer than all else that a loss does.
+inline double log_one_plus(double t) { return t < 1e-4 ? t * (1.0 - t * (0.5 - t / 3.0)) : std::log(1.0 + t); }
 
 inline double value(const Point& a) {
   switch (a.loss) {
     case kSquared: return (a.p - a.y) * (a.p - a.y);
-    case kLogistic: return std::log1p(1.0 / a.e);
+    case kLogistic: return log_one_plus(1.0 / a.e);
     case kHinge: return std::max(0.0, 1.0 - a.y * a.p);
     case kQuantile: return a.y > a.p ? a.tau * (a.y - a.p) : (1.0 - a.tau) * (a.p - a.y);
     case kPoisson: return a.e - a.y * a.p;
@@ -38,7 +42,7 @@ inline double value(const Point& a) {
 inline double derivative(const Point& a) {
   switch (a.loss) {
     case kSquared: return 2.0 * (a.p - a.y);
-    case kLogistic: return a.e < kSolved ? -a.y / (1.0 + a.e) : 0.0;
+    case kLogistic: return a.e < kSolved ? -a.y * a.share : 0.0;
     case kHinge: return a.y * a.p < 1.0 ? -a.y : 0.0;
     case kQuantile: return a.y > a.p ? -a.tau : (a.y < a.p ? 1.0 - a.tau : 0.0);
     case kPoisson: return a.e - a.y;
@@ -58,20 +62,28 @@ inline bool peer_learns(const Point& a) {
   }
 }
 
-// The margin m that solves m + e^m = from + e^from + gain: where a gradient flow on the logistic loss ends.
-inline double logistic_flow(double from, double exp_from, double gain) {
+// How far the margin moves in a gradient flow on the logistic loss: to the m that solves m + e^m = from + e^from + gain.
+// Divided by 1 + e^from, the move d solves d + c (e^d - 1 - d) = first, with c = e^from / (1 + e^from).
+inline double logistic_flow(double from, double exp_from, double share, double gain) {
+  const double first = gain * share, c = exp_from * share;
+  if (first < 0.02)  // four terms of the solution's series: 7 digits
+    return first * (1.0 - first * c * (0.5 - first * ((0.5 * c - 1.0 / 6) - first * (c * (0.625 * c - 5.0 / 12) + 1.0 / 24))));
+  if (first < 0.25) {  // three terms of the solution's series, and a step of Halley's method: 8 digits
+    const double d = first * (1.0 - first * c * (0.5 - first * (0.5 * c - 1.0 / 6))), dd = d * d;
+    const double rest = dd * ((0.5 + d * (1.0 / 6)) + dd * ((1.0 / 24 + d * (1.0 / 120)) + dd * (1.0 / 720 + d * (1.0 / 5040))));
+    const double slope = 1.0 / (1.0 + c * (rest + d)), change = (d + c * rest - first) * slope;
+    return d - change * (1.0 + 0.5 * change * c * (1.0 + rest + d) * slope);
+  }
   const double target = from + exp_from + gain;
-  const double speed = 1.0 / (1.0 + exp_from);
-  double m = from + gain * speed;
-  if (gain < 1.0) m -= 0.5 * gain * gain * exp_from * speed * speed * speed;  // Taylor's second term
-  else if (m > 1.0) m = std::min(m, std::log(target));
+  double m = from + first;
+  if (m > 1.0) m = std::min(m, std::log(target));
   for (int i = 0; i < 20; ++i) {
     const double e = std::exp(m);
     const double change = (m + e - target) / (1.0 + e);
     m -= change;
     if (std::fabs(change) < 1e-4) break;  // Newton's method doubles the digits: the error is now below 1e-8
   }
-  return m;
+  return m - from;
 }
 
 // How far to follow the features: the prediction moves by step * q. H is learning rate times importance and q the
@@ -83,8 +95,8 @@ inline double invariant_step(const Point& a, double H, double q) {
       return Hq < kSmallStep ? 2.0 * (y - p) * H : (y - p) * -std::expm1(-2.0 * Hq) / q;
     case kLogistic:
       if (a.e >= kSolved) return 0.0;
-      if (Hq < kSmallStep * (1.0 + a.e)) return y * H / (1.0 + a.e);
-      return y * (logistic_flow(y * p, a.e, Hq) - y * p) / q;
+      if (Hq * a.share < kSmallStep) return y * H * a.share;
+      return y * logistic_flow(y * p, a.e, a.share, Hq) / q;
     case kHinge: {
       const double slack = 1.0 - y * p;
       if (slack <= 0.0) return 0.0;

@@ -129,17 +129,17 @@ namespace {
 template <class Index>
 int64_t mark_new(uint8_t* seen, uint64_t mask, const Index* indices, int64_t n, int64_t* fresh) {
   constexpr int64_t kTogether = 8;
+  const auto marked = [=](int64_t k) { return seen[(indices[k] & mask) >> 3] >> (indices[k] & 7 & mask); };
   int64_t count = 0;
   for (int64_t i = 0; i < n; i += kTogether) {
     const int64_t stop = i + kTogether < n ? i + kTogether : n;
-    uint8_t all = 1;
-    for (int64_t k = i; k < stop; ++k) all &= seen[indices[k] & mask];
+    int all = 1;
+    for (int64_t k = i; k < stop; ++k) all &= marked(k);
     if (all) continue;
     for (int64_t k = i; k < stop; ++k) {
-      uint8_t& mark = seen[indices[k] & mask];
       fresh[count] = k;
-      count += mark == 0;
-      mark = 1;
+      count += (marked(k) & 1) == 0;
+      seen[(indices[k] & mask) >> 3] |= static_cast<uint8_t>(1 << (indices[k] & 7 & mask));
     }
   }
   return count;

@@ -18,7 +18,7 @@ struct Slot {
 };
 
 constexpr uint64_t kCached = 1 << 19;  // tables below half a megabyte need no prefetch
-constexpr int64_t kFeaturesAhead = 64;
+constexpr int64_t kFeaturesAhead = 64, kIndicesAhead = 128;
 
 template <class Real>
 struct Tiny;  // values smaller than this count as zero: their inverse would overflow
@@ -110,8 +110,15 @@ class Single {
       example_.each_run([&](const Run<Real>& run) { gather<false>(run); });
     }
     for (int64_t k = n_; k < n_ + kLanes; ++k) w_[k] = x_[k] = 0, G_[k] = 1;
-    V total = {};
-    for (int64_t k = 0; k < n_; k += kLanes) total += load(w_ + k) * load(x_ + k);
+    V total = {}, squares = {};
+    const Real *const w = w_, *const xs = x_;
+    const int64_t count = n_;
+    for (int64_t k = 0; k < count; k += kLanes) {
+      const V x = load(xs + k);
+      total += load(w + k) * x;
+      squares += x * x;
+    }
+    squares_ = sum<Real>(squares);
     return sum<Real>(total);
   }
 
@@ -136,13 +143,11 @@ class Single {
     if (m_.moments[0]) add_moments(d, h);
     const double g2 = h * d * d;
     const bool learns = g2 > 0;
-    double n = 0, q = 0, u = 0;
-    if (learns) m_.adaptive ? directions<true>(static_cast<Real>(g2), n, q) : directions<false>(Real(0), n, q);
-    if (m_.normalized && learns) m_.scale_sum += h * n, m_.weight_sum += h;
+    if (m_.normalized && learns) m_.scale_sum += h * squares_, m_.weight_sum += h;
     const double m = mean_scale(m_), eta = step_size(m_);
     if (learns) {
-      const double H = eta * h;
-      u = m_.invariant && q > 0 ? invariant_step(at, H, q * m) : -d * H;
+      const double q = m_.adaptive ? directions(static_cast<Real>(g2)) : squares_, H = eta * h;
+      const double u = m_.invariant && q > 0 ? invariant_step(at, H, q * m) : -d * H;
       step(static_cast<Real>(u * m));
     }
     if (regularized_) m_.clock += h * clock_step(m_, eta, m);
@@ -165,10 +170,17 @@ class Single {
 
   // Asks for the slots of a later example while the loaded one is gathered, so that they are there when needed.
   void announce(const pm_chunk& c, int64_t e) {
-    upcoming_ = {c.indices, c.indptr[e], c.indptr[e + 1], c.wide != 0};
+    upcoming_ = {c.indices, c.indptr[e], c.indptr[e + 1], c.indptr[c.n], c.wide != 0};
   }
   void prefetch_announced() {
-    while (upcoming_.next < upcoming_.stop) prefetch_some(upcoming_.stop - upcoming_.next);
+    const pm_region& r = m_.regions[0];
+    const S* const slots = static_cast<const S*>(r.slots);
+    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
+    for (; upcoming_.next < upcoming_.stop; ++upcoming_.next) {
+      const uint64_t row = upcoming_.wide ? 0 : upcoming_.at<uint32_t>()[0];
+      const uint64_t key = upcoming_.wide ? upcoming_.at<uint64_t>()[0] : r.hashed ? mix(row) : row;
+      __builtin_prefetch(slots + (static_cast<uint32_t>(key) & mask), 1);
+    }
   }
   bool prefetches() const { return m_.regions[0].n_slots * sizeof(S) > kCached; }
 
@@ -184,22 +196,6 @@ class Single {
     const uint64_t key = run.key(j);
     return r.hashed ? key & (r.n_slots - 1) : key;
   }
-  inline __attribute__((always_inline)) void prefetch_some(int64_t count) {
-    const pm_region& r = m_.regions[0];
-    const S* const slots = static_cast<const S*>(r.slots);
-    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
-    count = std::min(count, upcoming_.stop - upcoming_.next);
-    if (upcoming_.wide) {
-      const uint64_t* const ids = static_cast<const uint64_t*>(upcoming_.indices) + upcoming_.next;
-      for (int64_t k = 0; k < count; ++k) __builtin_prefetch(slots + (static_cast<uint32_t>(ids[k]) & mask), 1);
-    } else {
-      const uint32_t* const rows = static_cast<const uint32_t*>(upcoming_.indices) + upcoming_.next;
-      for (int64_t k = 0; k < count; ++k)
-        __builtin_prefetch(slots + (r.hashed ? static_cast<uint32_t>(mix(rows[k])) & mask : rows[k]), 1);
-    }
-    upcoming_.next += count;
-  }
-
   void gather_one(S& slot, double* touched, Real x, bool learning) {
     S value = slot;
     if (touched && value.w != 0) {
@@ -230,96 +226,107 @@ class Single {
 
   template <bool learning>
   void gather(const Run<Real>& run) {
-    S* const slots = region(run);
     const pm_region& r = m_.regions[run.degree - 1];
-    const bool ahead = run.degree > 1 && r.n_slots * sizeof(S) > kCached;
-    if (r.hashed) {
-      const uint64_t mask = r.n_slots - 1, base = run.base, next = run.next_base;
-      const uint32_t* const keys = run.keys;
-      const auto at = [=](int64_t j) { return (base + keys[j]) & mask; };
-      if (ahead) {
-        const auto later = [=](int64_t j) { return (next + keys[j]) & mask; };
-        gather_at<learning>(run, slots, at, later);
-      } else {
-        gather_at<learning>(run, slots, at, None{});
-      }
+    S* const slots = region(run);
+    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0}, base = run.base, next = run.next_base;
+    const uint32_t* const keys = run.keys;
+    const auto at = [=](int64_t j) { return (base + keys[j]) & mask; };
+    if (run.ids) {
+      const uint64_t* const ids = run.ids;
+      const auto low = [=](uint64_t id) { return static_cast<uint32_t>(id) & mask; };
+      gather_while_asking<learning, uint64_t>(run, slots, [=](int64_t j) { return low(ids[j]); }, low);
     } else if (run.neighbours()) {
-      const auto at = [](int64_t j) { return static_cast<uint64_t>(j); };
-      gather_at<learning>(run, slots + run.key(0), at, None{});
+      gather_at<learning>(run, slots + run.key(0), [](int64_t j) { return static_cast<uint64_t>(j); }, Nothing{});
+    } else if (run.degree > 1 && r.n_slots * sizeof(S) > kCached) {
+      gather_at<learning>(run, slots, at, [=](int64_t j) {
+        for (int64_t k = j; k < j + 4; ++k) __builtin_prefetch(slots + ((next + keys[k]) & mask), 1);
+      });
+    } else if (run.degree == 1 && !r.hashed) {
+      gather_while_asking<learning, uint32_t>(run, slots, at, [](uint64_t row) { return row; });
     } else {
-      const uint64_t base = run.base, next = run.next_base;
-      const uint32_t* const keys = run.keys;
-      const auto at = [=](int64_t j) { return base + keys[j]; };
-      const auto later = [=](int64_t j) { return next + keys[j]; };
-      ahead ? gather_at<learning>(run, slots, at, later) : gather_at<learning>(run, slots, at, None{});
+      gather_at<learning>(run, slots, at, Nothing{});
     }
   }
 
-  struct None {};  // nothing to ask for ahead
+  struct Nothing {  // to ask for ahead
+    void operator()(int64_t) const {}
+  };
 
-  // `later` says where the slots of the next run are.
-  template <bool learning, class Place, class Later>
-  inline __attribute__((always_inline)) void gather_at(const Run<Real>& run, S* slots, Place place, Later later) {
+  // Gathers the linear part while the slots of the announced example are asked for, which `where` finds from its indices.
+  template <bool learning, class Index, class Place, class Where>
+  void gather_while_asking(const Run<Real>& run, S* slots, Place place, Where where) {
+    const Index* const indices = static_cast<const Index*>(upcoming_.indices);
+    int64_t next = upcoming_.next;
+    const int64_t stop = std::min(upcoming_.stop, upcoming_.end - 3);
+    gather_at<learning>(run, slots, place, [&](int64_t) {
+      if (next >= stop) return;
+      __builtin_prefetch(indices + next + kIndicesAhead);
+      for (int64_t k = 0; k < 4; ++k) __builtin_prefetch(slots + where(indices[next + k]), 1);
+      next += 4;
+    });
+    upcoming_.next = next;
+  }
+
+  // `ask` is called with every fourth feature.
+  template <bool learning, class Place, class Ask>
+  inline __attribute__((always_inline)) void gather_at(const Run<Real>& run, S* slots, Place place, Ask ask) {
+    const int64_t count = run.count;
     int64_t j = 0;
     if constexpr (sizeof(Real) == 4) {
-      const int64_t full = run.count / 4 * 4;
-      if (run.degree == 1 && upcoming_.next < upcoming_.stop) {
-        for (; j < full && upcoming_.next < upcoming_.stop; j += 4) {
-          prefetch_some(4);
-          four<learning>(run, slots, place, later, j, j + 4);
-        }
+      const Four a = {run.a, run.a, run.a, run.a};
+      const float* const values = run.x;
+      float *const w = w_ + n_, *const G = G_ + n_, *const x = x_ + n_;
+      const bool normalized = m_.normalized;
+      for (; j + 4 <= count; j += 4) {
+        ask(j);
+        gather_four<learning>(slots + place(j), slots + place(j + 1), slots + place(j + 2), slots + place(j + 3),
+                              a * load_quad(values + j), normalized, w + j, G + j, x + j);
       }
-      four<learning>(run, slots, place, later, j, full);
-      j = full;
+      if (j < count) {  // the last few, and behind them slots of nothing
+        S* four[4] = {&nothing_, &nothing_, &nothing_, &nothing_};
+        Four last = {};
+        for (int64_t k = j; k < count; ++k) four[k - j] = slots + place(k), last[k - j] = values[k];
+        gather_four<learning>(four[0], four[1], four[2], four[3], a * last, normalized, w + j, G + j, x + j);
+      }
+      n_ += count;
+    } else {
+      for (; j < count; ++j) gather_one(slots[place(j)], nullptr, run.a * run.x[j], learning);
     }
-    for (; j < run.count; ++j) gather_one(slots[place(j)], nullptr, run.a * run.x[j], learning);
   }
 
-  // Features from … to of a run, four at a time.
-  template <bool learning, class Place, class Later>
-  inline __attribute__((always_inline)) void four(const Run<Real>& run, S* slots, Place place, Later later, int64_t from,
-                                                  int64_t to) {
-    const Four a = {run.a, run.a, run.a, run.a};
-    const bool normalized = m_.normalized;
-    const float* const values = run.x;
-    float *const w = w_ + n_ - from, *const G = G_ + n_ - from, *const scaled_x = x_ + n_ - from;
-    for (int64_t j = from; j < to; j += 4) {
-      if constexpr (!std::is_same_v<Later, None>)
-        for (int64_t k = j; k < j + 4; ++k) __builtin_prefetch(slots + later(k), 1);
-      const Four r0 = load_quad(&slots[place(j)].w), r1 = load_quad(&slots[place(j + 1)].w);
-      const Four r2 = load_quad(&slots[place(j + 2)].w), r3 = load_quad(&slots[place(j + 3)].w);
-      const Four t0 = PM_SHUFFLE(r0, r1, 0, 4, 1, 5), t1 = PM_SHUFFLE(r2, r3, 0, 4, 1, 5);
-      const Four x = a * load_quad(values + j);
-      store_quad<float>(w + j, PM_SHUFFLE(t0, t1, 0, 1, 4, 5));
-      store_quad<float>(G + j, PM_SHUFFLE(t0, t1, 2, 3, 6, 7));
-      if (!normalized) {
-        store_quad<float>(scaled_x + j, x);
-        continue;
-      }
-      const Four t2 = PM_SHUFFLE(r0, r1, 2, 6, 3, 7), t3 = PM_SHUFFLE(r2, r3, 2, 6, 3, 7);
-      const Four s = PM_SHUFFLE(t2, t3, 0, 1, 4, 5), small = x * s;
-      store_quad<float>(scaled_x + j, small);
-      const auto grown = (small > 1.0f) | (small < -1.0f) | ((s == 0.0f) & (x != 0.0f));
-      if (!any(grown)) continue;
-      const uint64_t at[4] = {place(j), place(j + 1), place(j + 2), place(j + 3)};
-      const bool twice = at[0] == at[1] || at[0] == at[2] || at[0] == at[3] || at[1] == at[2] || at[1] == at[3] || at[2] == at[3];
-      if (learning && !twice) {
-        rescale(slots, at, x, s, small, grown, w + j, G + j, scaled_x + j);
-        continue;
-      }
-      for (int k = 0; k < 4; ++k) {
-        S& slot = slots[at[k]];
-        S value = slot;
-        scaled_x[j + k] = scaled<learning>(value, slot, x[k]);
-        w[j + k] = value.w, G[j + k] = value.G;
-      }
+  template <bool learning>
+  inline __attribute__((always_inline)) void gather_four(S* s0, S* s1, S* s2, S* s3, Four x, bool normalized,
+                                                         float* w, float* G, float* scaled_x) {
+    const Four r0 = load_quad(&s0->w), r1 = load_quad(&s1->w), r2 = load_quad(&s2->w), r3 = load_quad(&s3->w);
+    const Four t0 = PM_SHUFFLE(r0, r1, 0, 4, 1, 5), t1 = PM_SHUFFLE(r2, r3, 0, 4, 1, 5);
+    store_quad<float>(w, PM_SHUFFLE(t0, t1, 0, 1, 4, 5));
+    store_quad<float>(G, PM_SHUFFLE(t0, t1, 2, 3, 6, 7));
+    if (!normalized) return store_quad<float>(scaled_x, x);
+    const Four t2 = PM_SHUFFLE(r0, r1, 2, 6, 3, 7), t3 = PM_SHUFFLE(r2, r3, 2, 6, 3, 7);
+    const Four s = PM_SHUFFLE(t2, t3, 0, 1, 4, 5), small = x * s;
+    store_quad<float>(scaled_x, small);
+    const auto grown = (small > 1.0f) | (small < -1.0f) | ((s == 0.0f) & (x != 0.0f));
+    if (any(grown)) {
+      S* const at[4] = {s0, s1, s2, s3};
+      grow<learning>(at, x, s, small, grown, w, G, scaled_x);
     }
-    n_ += to - from;
+  }
+
+  // Some of four values are larger than ever.
+  template <bool learning, class Mask>
+  __attribute__((noinline)) void grow(S* const* at, Four x, Four s, Four small, Mask grown, float* w, float* G, float* scaled_x) {
+    const bool twice = at[0] == at[1] || at[0] == at[2] || at[0] == at[3] || at[1] == at[2] || at[1] == at[3] || at[2] == at[3];
+    if (learning && !twice) return rescale(at, x, s, small, grown, w, G, scaled_x);
+    for (int k = 0; k < 4; ++k) {
+      S value = *at[k];
+      scaled_x[k] = scaled<learning>(value, *at[k], x[k]);
+      w[k] = value.w, G[k] = value.G;
+    }
   }
 
   // As `scaled` does, for four different slots of which some see a larger value than ever.
   template <class Mask>
-  void rescale(S* slots, const uint64_t* at, Four x, Four s, Four small, Mask grown, float* w, float* G, float* scaled_x) {
+  void rescale(S* const* at, Four x, Four s, Four small, Mask grown, float* w, float* G, float* scaled_x) {
     const Four size = x < 0.0f ? -x : x, shrink = 1.0f / (small < 0.0f ? -small : small), scale = 1.0f / size;
     const Four one = {1, 1, 1, 1};
     const Mask grows = grown & (size >= Tiny<float>::value), before = grows & (s > 0.0f);
@@ -329,30 +336,24 @@ class Single {
     store_quad<float>(shrinking, before ? old * factor : old);
     for (int k = 0; k < 4; ++k) {
       if (!grows[k]) continue;
-      slots[at[k]].s = scale[k];
+      at[k]->s = scale[k];
       rescaled_ = true;
     }
   }
 
-  // From features to directions: x becomes x / sqrt(G) with the new G.
-  template <bool adaptive>
-  void directions(Real g2, double& n, double& q) {
-    V squares = {}, moves = {};
+  // From features to directions: x becomes x / sqrt(G) with the new G. The answer: what a unit step does to the prediction.
+  double directions(Real g2) {
+    V moves = {};
     Real *const xs = x_, *const Gs = G_;
     const int64_t count = n_;
     for (int64_t k = 0; k < count; k += kLanes) {
-      const V x = load(xs + k), xx = x * x;
-      squares += xx;
-      if (adaptive) {
-        const V G = load(Gs + k) + g2 * xx;
-        store(Gs + k, G);
-        const V inverse = G > 0 ? 1 / root(G) : V{};
-        moves += xx * inverse;
-        store(xs + k, x * inverse);
-      }
+      const V x = load(xs + k), xx = x * x, G = load(Gs + k) + g2 * xx;
+      store(Gs + k, G);
+      const V inverse = G > 0 ? 1 / root(G) : V{};
+      moves += xx * inverse;
+      store(xs + k, x * inverse);
     }
-    n = sum<Real>(squares);
-    q = adaptive ? sum<Real>(moves) : n;
+    return sum<Real>(moves);
   }
 
   void step(Real u) {
@@ -371,34 +372,39 @@ class Single {
       S* const slots = region(run);
       if (regularized_) {
         for (int64_t j = 0; j < run.count; ++j) scatter_one(slots[place(run, j)], r.touched + place(run, j));
-      } else if (r.hashed) {
+      } else if (run.ids) {
+        const uint64_t* const ids = run.ids;
         const uint64_t mask = r.n_slots - 1;
-        scatter_at(run, slots, [&](int64_t j) { return (run.base + run.keys[j]) & mask; });
+        scatter_at(run, slots, [=](int64_t j) { return static_cast<uint32_t>(ids[j]) & mask; });
       } else if (run.neighbours()) {
         scatter_at(run, slots + run.key(0), [](int64_t j) { return static_cast<uint64_t>(j); });
       } else {
-        scatter_at(run, slots, [&](int64_t j) { return run.base + run.keys[j]; });
+        const uint32_t* const keys = run.keys;
+        const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0}, base = run.base;
+        scatter_at(run, slots, [=](int64_t j) { return (base + keys[j]) & mask; });
       }
     });
   }
 
   template <class Place>
   inline __attribute__((always_inline)) void scatter_at(const Run<Real>& run, S* slots, Place place) {
+    const int64_t count = run.count;
     int64_t j = 0;
     if constexpr (sizeof(Real) == 4) {
       const float *const ws = w_ + n_, *const Gs = G_ + n_;
-      const int64_t full = run.count / 4 * 4;
-      for (; j < full; j += 4) {
+      for (; j + 4 <= count; j += 4) {
         const Four w = load_quad(ws + j), G = load_quad(Gs + j);
         const Four low = PM_SHUFFLE(w, G, 0, 4, 1, 5), high = PM_SHUFFLE(w, G, 2, 6, 3, 7);
-        std::memcpy(&slots[place(j)].w, &low, 8);
-        std::memcpy(&slots[place(j + 1)].w, reinterpret_cast<const char*>(&low) + 8, 8);
-        std::memcpy(&slots[place(j + 2)].w, &high, 8);
-        std::memcpy(&slots[place(j + 3)].w, reinterpret_cast<const char*>(&high) + 8, 8);
+        float *const p0 = &slots[place(j)].w, *const p1 = &slots[place(j + 1)].w, *const p2 = &slots[place(j + 2)].w, *const p3 = &slots[place(j + 3)].w;
+        const Four s0 = load_quad(p0), s1 = load_quad(p1), s2 = load_quad(p2), s3 = load_quad(p3);
+        store_quad<float>(p0, PM_SHUFFLE(low, s0, 0, 1, 6, 7));
+        store_quad<float>(p1, PM_SHUFFLE(low, s1, 2, 3, 6, 7));
+        store_quad<float>(p2, PM_SHUFFLE(high, s2, 0, 1, 6, 7));
+        store_quad<float>(p3, PM_SHUFFLE(high, s3, 2, 3, 6, 7));
       }
-      n_ += full;
+      n_ += j;
     }
-    for (; j < run.count; ++j) scatter_one(slots[place(j)], nullptr);
+    for (; j < count; ++j) scatter_one(slots[place(j)], nullptr);
   }
 
   void scatter_one(S& slot, double* touched) {
@@ -408,15 +414,19 @@ class Single {
 
   struct Upcoming {
     const void* indices = nullptr;
-    int64_t next = 0, stop = 0;
+    int64_t next = 0, stop = 0, end = 0;  // end: of the indices of all examples
     bool wide = false;
+
+    template <class Index>
+    const Index* at() const { return static_cast<const Index*>(indices) + next; }
   };
 
   pm_online& m_;
   Example<Real> example_;
   Upcoming upcoming_;
   int64_t n_ = 0;
-  double now_ = 0;
+  double now_ = 0, squares_ = 0;  // squares_: of the scaled features, the intercept's 1 among them
+  S nothing_{};
   bool regularized_, rescaled_ = false;
   Real *w_, *G_, *x_;
 };

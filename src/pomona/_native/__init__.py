@@ -31,10 +31,10 @@ from pomona._native.encode import (
 from pomona._native.ids import (
     NO_ROW,
     IdMap,
+    Marks,
     hash_name,
     hash_strings,
     instruction_set,
-    mark_new,
     mix,
     unmix,
 )
@@ -92,6 +92,7 @@ __all__ = [
     "INT64",
     "INT8",
     "IdMap",
+    "Marks",
     "MAX_NAMESPACES",
     "MAX_TEXT",
     "NOT_FINITE",
@@ -120,7 +121,6 @@ __all__ = [
     "hash_rows",
     "hash_strings",
     "instruction_set",
-    "mark_new",
     "mix",
     "online_expand",
     "online_learn",

@@ -142,16 +142,26 @@ lib.pm_mark_new.restype = c.c_int64
 lib.pm_mark_new.argtypes = [c.c_void_p, c.c_uint64, c.c_void_p, c.c_int32, c.c_int64, c.c_void_p]
 
 
-def mark_new(seen: NDArray[np.bool_], indices: NDArray[np.uint64] | NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Positions of ids or columns whose place in ``seen`` (modulo its length, a power of two) has no mark; sets it."""
-    wide = indices.dtype == np.uint64
-    fresh = np.empty(len(indices) + 1, np.int64)
-    count = lib.pm_mark_new(
-        pointer(seen, np.bool_),
-        len(seen),
-        pointer(indices, np.uint64 if wide else np.uint32),
-        wide,
-        len(indices),
-        pointer(fresh, np.int64),
-    )
-    return fresh[:count].copy()
+class Marks:
+    """Which of ``n`` places (a power of two) were met, as bits: those of a usual table stay in the nearest cache."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        self._bits = np.zeros((n + 7) // 8, np.uint8)
+
+    def __len__(self) -> int:
+        return self._n
+
+    def meet(self, indices: NDArray[np.uint64] | NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Positions of ids or columns whose place (modulo ``n``) has no mark yet; all get one."""
+        wide = indices.dtype == np.uint64
+        fresh = np.empty(len(indices) + 1, np.int64)
+        count = lib.pm_mark_new(
+            pointer(self._bits, np.uint8),
+            self._n,
+            pointer(indices, np.uint64 if wide else np.uint32),
+            wide,
+            len(indices),
+            pointer(fresh, np.int64),
+        )
+        return fresh[:count].copy()

@@ -29,8 +29,8 @@ class FeatureNames:
         self._rows: list[NDArray[np.uint64]] = []
         self._keys: list[NDArray[np.uint64]] = []
         self._names: list[PackedNames] = []
-        self._seen = np.zeros(1 << bits if bits is not None else 0, np.bool_)
-        self._columns = np.zeros(0, np.bool_)
+        self._slots = _native.Marks(1 << bits if bits is not None else 0)
+        self._columns = _native.Marks(0)
 
     def __len__(self) -> int:
         return self._count
@@ -64,23 +64,22 @@ class FeatureNames:
     def note_hashed(self, chunk: Chunk) -> None:
         """Names of features whose slot was never met before."""
         self.named = True
-        if chunk.names is None or self._bytes >= LIMIT:
+        if chunk.names is None or self._bytes >= LIMIT or self._count == len(self._slots):
             return
         first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
         ids: NDArray[np.uint64] = chunk.indices[first:last]  # type: ignore[assignment]
-        fresh = _native.mark_new(self._seen, ids)
-        self._add(chunk, ids[fresh] & np.uint64(len(self._seen) - 1), ids[fresh], fresh + first)
+        fresh = self._slots.meet(ids)
+        self._add(chunk, ids[fresh] & np.uint64(len(self._slots) - 1), ids[fresh], fresh + first)
 
     def note_columns(self, chunk: Chunk, n_columns: int) -> None:
         """Names of the columns of an array."""
         if self._count >= n_columns:
             return
         if len(self._columns) < n_columns:
-            grown = np.zeros(1 << n_columns.bit_length(), np.bool_)
-            grown[self.rows.astype(np.int64)] = True
-            self._columns = grown
+            self._columns = _native.Marks(1 << n_columns.bit_length())
+            self._columns.meet(self.rows)
         first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
-        fresh = _native.mark_new(self._columns, chunk.indices[first:last])
+        fresh = self._columns.meet(chunk.indices[first:last])
         columns = chunk.indices[first:last][fresh].astype(np.uint64)
         self._add(chunk, columns, _native.mix(columns), fresh + first)
 
@@ -113,5 +112,5 @@ class FeatureNames:
         names._count, names._bytes = len(arrays["name_rows"]), len(arrays["name_text"])
         names.named = named
         if bits is not None and named:
-            names._seen[arrays["name_rows"].astype(np.int64)] = True
+            names._slots.meet(names.rows)
         return names

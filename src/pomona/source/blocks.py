@@ -21,11 +21,11 @@ from pomona.options import ReadOptions
 from pomona.source.files import InputFile, Stream, empty_file, guess_lines
 
 #: Bytes of text parsed at once: large enough to hide the cost of a call, small enough for the caches.
-BLOCK_BYTES = 1 << 22
+BLOCK_BYTES = 1 << 23
 #: The longest line that is read.
 MAX_LINE = 1 << 30
-#: Blocks a thread may be ahead of the reader of the chunks.
-AHEAD = 2
+#: Blocks that threads may be ahead of the reader of the chunks: two each, and enough that none of a few has to wait.
+AHEAD, LEAST_AHEAD = 2, 8
 
 _BOM = b"\xef\xbb\xbf"
 T = TypeVar("T")
@@ -276,7 +276,7 @@ class TextSource:
         self._consumed = self.n_skipped = 0
         self.first_skipped = None
         blocks = read_blocks(self._files, self._parser.block_bytes)
-        parsed = OrderedMap(blocks, self._parse, self._threads, AHEAD * self._threads)
+        parsed = OrderedMap(blocks, self._parse, self._threads, max(AHEAD * self._threads, LEAST_AHEAD))
         line = 1
         with contextlib.closing(iter(parsed)) as results:
             for block, rows, found in results:
