@@ -93,6 +93,14 @@ class Example {
     if (model.parents) parents_.emplace(model, memory, n, expanded);
   }
 
+  // What load() may rely on for all examples of a chunk: the highest row.
+  void look_at(const pm_chunk& c) {
+    top_ = 0;
+    if (c.wide) return;
+    const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
+    for (int64_t k = c.indptr[0]; k < c.indptr[c.n]; ++k) top_ = std::max(top_, rows[k]);
+  }
+
   // Loads example e. Features outside the table are left out, unless it may grow: then the answer is false.
   bool load(const pm_chunk& c, int64_t e, bool grow) {
     if (parents_) return load_rows(c, e, grow) && look_up(grow);
@@ -114,15 +122,13 @@ class Example {
     }
     const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
     const uint64_t room = model_.regions[0].n_slots;
-    if (as_they_are && n_) {
-      uint32_t top = rows[stop - 1], apart = 0;
-      for (uint32_t k = 0; k < static_cast<uint32_t>(n_); ++k) apart |= rows[first + k] - rows[first] - k;
-      if (apart)
-        for (int64_t k = first; k < stop; ++k) top = std::max(top, rows[k]);
-      if (top < room) {
-        linear_ = {1, 0, rows + first, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), apart == 0};
-        return true;
-      }
+    if (as_they_are && top_ < room) {
+      const uint32_t n = static_cast<uint32_t>(n_);
+      uint32_t apart = n == 0 || rows[stop - 1] - rows[first] != n - 1;
+      if (!apart)
+        for (uint32_t k = 0; k < n; ++k) apart |= rows[first + k] - rows[first] - k;
+      linear_ = {1, 0, rows + first, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), apart == 0};
+      return true;
     }
     sorted_ = true;
     n_ = 0;
@@ -368,6 +374,7 @@ class Example {
 
   const pm_online& model_;
   int64_t n_ = 0;
+  uint32_t top_ = ~uint32_t{0};
   bool by_field_ = false, sorted_ = false;
   Run<Real> linear_{};
   std::optional<Parents<Real>> parents_;

@@ -134,9 +134,11 @@ int32_t learn_as(pm_online& m, const pm_chunk& c, const Sizes& s, const int64_t*
                  double* predictions, int64_t* done) {
   if (m.n_outputs == 1) {
     Single<Real> machine(m, memory, s.features, s.expanded);
+    machine.example().look_at(c);
     return learn_single(m, c, order, n_order, machine, predictions, done);
   }
   Multi<Real> machine(m, memory, s.features, s.expanded);
+  machine.example().look_at(c);
   return learn_multi(m, c, order, n_order, machine, predictions, done);
 }
 
@@ -145,6 +147,7 @@ int32_t predict_as(pm_online& m, const pm_chunk& c, const Sizes& s, char* memory
   const bool single = m.n_outputs == 1;
   if (single) {
     Single<Real> machine(m, memory, s.features, s.expanded);
+    machine.example().look_at(c);
     for (int64_t e = 0; e < c.n; ++e) {
       machine.example().load(c, e, false);
       predictions[e] = clipped(m, machine.dot(false) + (c.offsets ? c.offsets[e] : 0.0));
@@ -152,6 +155,7 @@ int32_t predict_as(pm_online& m, const pm_chunk& c, const Sizes& s, char* memory
     return PM_OK;
   }
   Multi<Real> machine(m, memory, s.features, s.expanded);
+  machine.example().look_at(c);
   for (int64_t e = 0; e < c.n; ++e) {
     machine.example().load(c, e, false);
     machine.dot(false);
@@ -164,6 +168,7 @@ template <class Real>
 int32_t expand_as(const pm_online& m, const pm_chunk& c, const Sizes& s, char* memory, int64_t* indptr, uint32_t* columns,
                   float* values, int64_t capacity, int64_t* done) {
   Example<Real> example(m, memory, s.features, s.expanded);
+  example.look_at(c);
   const bool shared = m.regions[0].hashed != 0;  // one table for all degrees
   uint64_t first[3] = {0, 0, 0};
   for (int i = 1; i < 3 && !shared; ++i) first[i] = first[i - 1] + m.regions[i - 1].n_slots;

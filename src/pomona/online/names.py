@@ -72,9 +72,12 @@ class FeatureNames:
         self._add(chunk, ids[fresh] & np.uint64(len(self._slots) - 1), ids[fresh], fresh + first)
 
     def note_columns(self, chunk: Chunk, n_columns: int) -> None:
-        """Names of the columns of an array."""
+        """Names of the columns of an array; where it has none, all up to the last one met count as met."""
         if self._count >= n_columns:
             return
+        if chunk.names is None and not len(self._columns):
+            columns = np.arange(self._count, n_columns, dtype=np.uint64)
+            return self._add(chunk, columns, _native.mix(columns), columns.view(np.int64))
         if len(self._columns) < n_columns:
             self._columns = _native.Marks(1 << n_columns.bit_length())
             self._columns.meet(self.rows)
