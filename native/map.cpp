@@ -3,6 +3,7 @@
 #include "pomona.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace {
 
@@ -42,10 +43,32 @@ class Follower {
   }
   int64_t place() const { return at_; }
 
+  // As `finds`, for eight ids that follow each other as they did before.
+  bool finds_eight(const uint64_t* ids, int64_t i, int64_t n) {
+    if (trust_ < kTrust || i + 8 > n || at_ + 8 >= i || std::memcmp(ids + at_ + 1, ids + i, 64) != 0) return false;
+    at_ += 8;
+    return true;
+  }
+
  private:
   static constexpr int kSkips = 2, kTrust = 8;
   int64_t at_ = 0, first_ = 0;
   int trust_ = 0;
+};
+
+// Rows that are there already are passed over eight at once.
+struct Missing {
+  const uint32_t* rows;
+  bool operator()(int64_t i) const { return rows[i] == PM_NO_ROW; }
+  bool none(int64_t i) const {
+    uint32_t missing = 0;
+    for (int64_t k = i; k < i + 8; ++k) missing |= rows[k] == PM_NO_ROW;
+    return !missing;
+  }
+};
+struct All {
+  bool operator()(int64_t) const { return true; }
+  bool none(int64_t) const { return false; }
 };
 
 // Inserts ids[i] for those i in which `wanted` is true.
@@ -57,6 +80,10 @@ inline int32_t insert(pm_map* map, const uint64_t* ids, int64_t n, uint32_t* row
   const uint64_t room = std::min(map->limit, map->capacity / 4 * 3);
   int64_t found_new = *n_fresh;
   for (int64_t i = *done; i < n; ++i) {
+    if (i + kAhead + 8 <= n && wanted.none(i) && wanted.none(i + kAhead)) {
+      i += 7;
+      continue;
+    }
     if (i + kAhead < n && wanted(i + kAhead)) __builtin_prefetch(entries + home(ids[i + kAhead], mask));
     if (!wanted(i)) continue;
     const uint64_t id = ids[i];
@@ -86,8 +113,8 @@ inline int32_t insert(pm_map* map, const uint64_t* ids, int64_t n, uint32_t* row
 
 int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, int32_t found, uint32_t* rows, int64_t* fresh,
                       int64_t* n_fresh, int64_t* done) {
-  if (found) return insert(map, ids, n, rows, fresh, n_fresh, done, [=](int64_t i) { return rows[i] == PM_NO_ROW; });
-  return insert(map, ids, n, rows, fresh, n_fresh, done, [](int64_t) { return true; });
+  if (found) return insert(map, ids, n, rows, fresh, n_fresh, done, Missing{rows});
+  return insert(map, ids, n, rows, fresh, n_fresh, done, All{});
 }
 
 int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows) {
@@ -96,6 +123,11 @@ int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, uint32_t*
   const bool full = map->limit && map->count >= map->limit;
   Follower follower;
   for (int64_t i = 0; i < n; ++i) {
+    if (follower.finds_eight(ids, i, n)) {
+      std::memcpy(rows + i, rows + follower.place() - 7, 32);
+      i += 7;
+      continue;
+    }
     if (follower.finds(ids, i, n)) {
       rows[i] = rows[follower.place()];
       continue;

@@ -104,7 +104,7 @@ class IdMap:
         rows = np.empty(len(ids), np.uint32) if found is None else found
         if len(rows) != len(ids):
             raise ValueError("expected one row an id")
-        fresh = np.empty(len(ids), np.int64)
+        fresh = _buffers.arrays({"fresh": (len(ids), np.int64)})["fresh"]
         n_fresh, done = c.c_int64(0), c.c_int64(0)
         while (
             lib.pm_map_insert(
@@ -155,7 +155,7 @@ class Marks:
     def meet(self, indices: NDArray[np.uint64] | NDArray[np.uint32]) -> NDArray[np.int64]:
         """Positions of ids or columns whose place (modulo ``n``) has no mark yet; all get one."""
         wide = indices.dtype == np.uint64
-        fresh = np.empty(len(indices) + 1, np.int64)
+        fresh = _buffers.arrays({"fresh": (len(indices) + 1, np.int64)})["fresh"]
         count = lib.pm_mark_new(
             pointer(self._bits, np.uint8),
             self._n,
