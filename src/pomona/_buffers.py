@@ -50,12 +50,13 @@ class BufferPool:
         return {name: base[places[name] : places[name] + sizes[name]].view(kind) for name, (_, kind) in wanted.items()}
 
     def _take(self, size: int) -> NDArray[np.uint8]:
-        try:
-            memory = self._free.pop()  # the one used last: its bytes may still be in a cache
-        except IndexError:
-            memory = np.empty(0, np.uint8)
-        if size <= len(memory) <= MOST * size:
-            return memory
-        if len(memory) > size:
+        """Memory that fits, the one used last if there are several: its bytes may still be in a cache."""
+        for _ in range(len(self._free)):
+            try:
+                memory = self._free.pop()
+            except IndexError:  # another thread took it
+                break
+            if size <= len(memory) <= MOST * size:
+                return memory
             self._free.appendleft(memory)
         return np.empty(size + size // 8, np.uint8)
