@@ -135,7 +135,8 @@ def _examples(name: str, data: Path) -> Examples:
 def _write(examples: Examples, text: Path, matrix: Path) -> None:
     text.parent.mkdir(parents=True, exist_ok=True)
     write_vw(text, examples.X, examples.y.astype(np.int64).tolist())
-    X = examples.X
+    X = examples.X.copy()
+    X.sum_duplicates()  # sorted, as matrices usually are: otherwise each run would sort it first
     with open(matrix, "wb") as out:
         np.savez(out, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=examples.y.astype(np.int8))
 
