@@ -80,5 +80,5 @@ def test_only_alr_averages() -> None:
 
 def test_not_with_selected_features() -> None:
     X, y = waves(500)
-    with pytest.raises(OptionError, match="leave feature_selection out"):
+    with pytest.raises(OptionError, match="leave feature_selection .--select-features. out"):
         ALRClassifier(n_models=2, feature_selection=True, threshold=0.5).fit(X, y)

@@ -187,7 +187,9 @@ class ALRLearner(TupleLearner):
         check_alr(options)
         learner = super().from_options(options, task, fields)
         if options.feature_selection and len(learner._groups) > 1:
-            raise OptionError("several models are averaged over tuples: leave feature_selection out, or ask for one")
+            raise OptionError(
+                "several models are averaged over tuples: leave feature_selection (--select-features) out, or ask for one"
+            )
         return learner
 
     def _learn(self, data: CodedData, report: Report) -> dict[str, Any]:

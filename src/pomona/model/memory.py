@@ -98,10 +98,10 @@ class MemoryTrainer(Trainer):
     def _expected(self) -> int | None:
         return len(self._learnt)
 
-    def _learn(self, chunk: Chunk, rng: np.random.Generator) -> None:
+    def _learn(self, chunk: Chunk, rng: np.random.Generator | None) -> None:
         assert chunk.labels is not None
         order = self._learnt.order()
-        self._learn_rows(chunk, rng.permutation(order) if self.shuffle else order)
+        self._learn_rows(chunk, order if rng is None else rng.permutation(order))
         self._hold_out(chunk, self._kept_back.rows, self._kept_back.weights())
         self._seen += len(order)
 

@@ -185,7 +185,8 @@ class Trainer:
         plan_rounds(self.model.learner, self.learn, expected)
         for number in range(self.learn.passes):
             self._seen, self._held = 0, [0.0, 0.0]
-            rng = np.random.default_rng([self.learn.seed, number])
+            # None without shuffling: to import random numbers takes as long as to learn a small file.
+            rng = np.random.default_rng([self.learn.seed, number]) if self.shuffle else None
             if self.learn.decay:
                 self.model.learner.scale_rate(1 - number / self.learn.passes)
             for buffer in one_pass():
@@ -269,10 +270,10 @@ class Trainer:
             line=chunk.first_line + bad if chunk.first_line else 0,
         )
 
-    def _learn(self, chunk: Chunk, rng: np.random.Generator) -> None:
+    def _learn(self, chunk: Chunk, rng: np.random.Generator | None) -> None:
         assert chunk.labels is not None
         n = len(chunk)
-        order: NDArray[np.int64] | None = rng.permutation(n) if self.shuffle else None
+        order: NDArray[np.int64] | None = None if rng is None else rng.permutation(n)
         if self.learn.holdout:
             every = max(2, round(1 / self.learn.holdout))
             held = (np.arange(self._seen, self._seen + n) % every) == every - 1

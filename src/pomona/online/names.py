@@ -75,7 +75,7 @@ class FeatureNames:
         """Names of the columns of an array; where it has none, all up to the last one met count as met."""
         if self._count >= n_columns:
             return
-        if chunk.names is None and not len(self._columns):
+        if chunk.names is None and self._are_first_columns():
             columns = np.arange(self._count, n_columns, dtype=np.uint64)
             return self._add(chunk, columns, _native.mix(columns), columns.view(np.int64))
         if len(self._columns) < n_columns:
@@ -85,6 +85,10 @@ class FeatureNames:
         fresh = self._columns.meet(chunk.indices[first:last])
         columns = chunk.indices[first:last][fresh].astype(np.uint64)
         self._add(chunk, columns, _native.mix(columns), fresh + first)
+
+    def _are_first_columns(self) -> bool:
+        """Whether the columns met are 0, 1 … without a gap."""
+        return self._count == int(self.rows.max(initial=np.uint64(0))) + 1 if self._count else True
 
     def _add(
         self, chunk: Chunk, rows: NDArray[np.uint64], keys: NDArray[np.uint64], positions: NDArray[np.int64]

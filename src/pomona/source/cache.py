@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import mmap
 import os
 import shutil
 import tempfile
@@ -225,6 +226,8 @@ class CacheSource:
         batch, metadata = self._get(number)
         about = json.loads(metadata["pomona"])
         chunk = self._chunk(number, batch, about, metadata)
+        for array in (chunk.indices, chunk.values):  # brings the pages of the file in while others learn
+            array[:: mmap.PAGESIZE // array.itemsize].max(initial=0)
         ids: Any = chunk.indices
         found = None if self.look_up is None or ids.dtype != np.uint64 else self.look_up(ids)
         return chunk if found is None else replace(chunk, rows=found), about["fields"]

@@ -1,0 +1,47 @@
+"""Names of features, and which places of a table were met."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pomona._native import Marks
+from pomona.chunk import Chunk
+from pomona.online.names import FeatureNames
+
+
+@pytest.mark.parametrize("kind", [np.uint64, np.uint32])
+@pytest.mark.parametrize("n", [1, 4, 256, 4096])
+def test_places_are_new_once(kind: type, n: int) -> None:
+    rng = np.random.default_rng(n)
+    marks, met = Marks(n), set[int]()
+    for size in (0, 1, 7, 8, 9, 500):
+        indices = rng.integers(0, 1 << 31, size).astype(kind)
+        expected = []
+        for position, place in enumerate((indices % n).tolist()):
+            if place not in met:
+                expected.append(position)
+            met.add(place)
+        assert marks.meet(indices).tolist() == expected
+
+
+def columns_of(columns: list[int], named: bool) -> Chunk:
+    indices = np.array(columns, np.uint32)
+    names = (lambda positions: [f"c{indices[p]}" for p in positions]) if named else None
+    return Chunk(np.array([0, len(indices)]), indices, np.ones(len(indices), np.float32), names=names)
+
+
+def test_columns_without_names_are_all_up_to_the_last() -> None:
+    known = FeatureNames(None)
+    known.note_columns(columns_of([2, 4], named=False), 5)
+    known.note_columns(columns_of([1, 6], named=False), 7)
+    assert known.rows.tolist() == list(range(7)) and list(known.names) == [""] * 7
+
+
+def test_columns_with_and_without_names() -> None:
+    known = FeatureNames(None)
+    known.note_columns(columns_of([2, 4], named=True), 5)
+    known.note_columns(columns_of([1, 4, 6], named=False), 7)
+    known.note_columns(columns_of([0, 6], named=True), 7)
+    assert known.rows.tolist() == [2, 4, 1, 6, 0] and list(known.names) == ["c2", "c4", "", "", "c0"]
+    assert len(set(known.keys.tolist())) == 5
