@@ -188,7 +188,8 @@ class ALRLearner(TupleLearner):
         learner = super().from_options(options, task, fields)
         if options.feature_selection and len(learner._groups) > 1:
             raise OptionError(
-                "several models are averaged over tuples: leave feature_selection (--select-features) out, or ask for one"
+                "several models are averaged over tuples: leave feature_selection (--select-features) out,"
+                " or ask for one"
             )
         return learner
 
