@@ -28,7 +28,10 @@ struct Run {
   uint64_t next_base = 0;  // of the run after this one, whose slots may be asked for ahead
   const uint64_t* ids = nullptr;  // whose lower halves are the keys
 
-  uint64_t key(int64_t j) const { return ids ? static_cast<uint32_t>(ids[j]) : base + (keys ? keys[j] : static_cast<uint64_t>(j)); }
+  uint64_t key(int64_t j) const {
+    if (ids) return static_cast<uint32_t>(ids[j]);
+    return base + (keys ? keys[j] : static_cast<uint64_t>(j));
+  }
   bool neighbours() const {
     if (!keys) return !ids;
     return rising && count && keys[count - 1] - keys[0] == static_cast<uint64_t>(count) - 1;
@@ -91,12 +94,13 @@ class Example {
         sort_(take<uint64_t>(memory, n)), product_x_(take<Real>(memory, expanded)) {
     for (int64_t p = 0; p < 3 * model.n_products; ++p) by_field_ |= model.products[p] >= 0;
     if (model.parents) parents_.emplace(model, memory, n, expanded);
+    as_they_are_ = sizeof(Real) == sizeof(float) && model.n_products == 0 && !model.parents;
   }
 
-  // What load() may rely on for all examples of a chunk: the highest row.
+  // What load() relies on for all examples of a chunk: the highest row, where rows are used as they are.
   void look_at(const pm_chunk& c) {
+    if (!as_they_are_ || model_.regions[0].hashed) return;
     top_ = 0;
-    if (c.wide) return;
     const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
     for (int64_t k = c.indptr[0]; k < c.indptr[c.n]; ++k) top_ = std::max(top_, rows[k]);
   }
@@ -106,8 +110,7 @@ class Example {
     if (parents_) return load_rows(c, e, grow) && look_up(grow);
     const int64_t first = c.indptr[e], stop = c.indptr[e + 1];
     n_ = stop - first;
-    const bool as_they_are = sizeof(Real) == sizeof(float) && model_.n_products == 0;  // nothing to copy
-    if (model_.regions[0].hashed && as_they_are && c.wide) {
+    if (model_.regions[0].hashed && as_they_are_ && c.wide) {
       const uint64_t* const ids = static_cast<const uint64_t*>(c.indices) + first;
       linear_ = {1, 0, nullptr, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), false, 0, ids};
       return true;
@@ -122,7 +125,7 @@ class Example {
     }
     const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
     const uint64_t room = model_.regions[0].n_slots;
-    if (as_they_are && top_ < room) {
+    if (as_they_are_ && top_ < room) {
       const uint32_t n = static_cast<uint32_t>(n_);
       uint32_t apart = n == 0 || rows[stop - 1] - rows[first] != n - 1;
       if (!apart)
@@ -376,6 +379,7 @@ class Example {
   int64_t n_ = 0;
   uint32_t top_ = ~uint32_t{0};
   bool by_field_ = false, sorted_ = false;
+  bool as_they_are_ = false;  // whether features are read from the chunk, without a copy
   Run<Real> linear_{};
   std::optional<Parents<Real>> parents_;
   const uint32_t* partner_row_ = nullptr;

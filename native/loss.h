@@ -67,10 +67,12 @@ inline bool peer_learns(const Point& a) {
 inline double logistic_flow(double from, double exp_from, double share, double gain) {
   const double first = gain * share, c = exp_from * share;
   if (first < 0.02)  // four terms of the solution's series: 7 digits
-    return first * (1.0 - first * c * (0.5 - first * ((0.5 * c - 1.0 / 6) - first * (c * (0.625 * c - 5.0 / 12) + 1.0 / 24))));
+    return first * (1.0 - first * c * (0.5 - first * ((0.5 * c - 1.0 / 6) -
+                                                      first * (c * (0.625 * c - 5.0 / 12) + 1.0 / 24))));
   if (first < 0.25) {  // three terms of the solution's series, and a step of Halley's method: 8 digits
     const double d = first * (1.0 - first * c * (0.5 - first * (0.5 * c - 1.0 / 6))), dd = d * d;
-    const double rest = dd * ((0.5 + d * (1.0 / 6)) + dd * ((1.0 / 24 + d * (1.0 / 120)) + dd * (1.0 / 720 + d * (1.0 / 5040))));
+    const double rest = dd * ((0.5 + d * (1.0 / 6)) +
+                              dd * ((1.0 / 24 + d * (1.0 / 120)) + dd * (1.0 / 720 + d * (1.0 / 5040))));
     const double slope = 1.0 / (1.0 + c * (rest + d)), change = (d + c * rest - first) * slope;
     return d - change * (1.0 + 0.5 * change * c * (1.0 + rest + d) * slope);
   }

@@ -177,8 +177,8 @@ class Single {
     const S* const slots = static_cast<const S*>(r.slots);
     const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
     for (; upcoming_.next < upcoming_.stop; ++upcoming_.next) {
-      const uint64_t row = upcoming_.wide ? 0 : upcoming_.at<uint32_t>()[0];
-      const uint64_t key = upcoming_.wide ? upcoming_.at<uint64_t>()[0] : r.hashed ? mix(row) : row;
+      const uint64_t index = upcoming_.wide ? *upcoming_.at<uint64_t>() : *upcoming_.at<uint32_t>();
+      const uint64_t key = r.hashed && !upcoming_.wide ? mix(index) : index;
       __builtin_prefetch(slots + (static_cast<uint32_t>(key) & mask), 1);
     }
   }
@@ -316,8 +316,10 @@ class Single {
 
   // Some of four values are larger than ever.
   template <bool learning, class Mask>
-  __attribute__((noinline)) void grow(S* const* at, Four x, Four s, Four small, Mask grown, float* w, float* G, float* scaled_x) {
-    const bool twice = at[0] == at[1] || at[0] == at[2] || at[0] == at[3] || at[1] == at[2] || at[1] == at[3] || at[2] == at[3];
+  __attribute__((noinline)) void grow(S* const* at, Four x, Four s, Four small, Mask grown, float* w, float* G,
+                                      float* scaled_x) {
+    const bool twice = at[0] == at[1] || at[0] == at[2] || at[0] == at[3] || at[1] == at[2] || at[1] == at[3] ||
+                       at[2] == at[3];
     if (learning && !twice) return rescale(at, x, s, small, grown, w, G, scaled_x);
     for (int k = 0; k < 4; ++k) {
       S value = *at[k];

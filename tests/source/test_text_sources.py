@@ -19,7 +19,7 @@ import pytest
 from pomona.chunk import Chunk
 from pomona.errors import DataFormatError
 from pomona.options import ReadOptions
-from pomona.source import blocks, open_source, vw
+from pomona.source import blocks, open_source
 from pomona.source.blocks import OrderedMap, TextSource
 from tests.reference.parse_svmlight import parse_svmlight
 from tests.reference.parse_vw import parse_vw
@@ -224,8 +224,7 @@ def test_first_lines_of_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_long_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.vw"
     path.write_bytes(b"1 |a " + b" ".join(b"w%d" % i for i in range(1_600_000)) + b"\n2 |a x\n")
-    monkeypatch.setattr(vw, "BLOCK_BYTES", 1 << 22)
-    assert path.stat().st_size > 2 * vw.BLOCK_BYTES
+    assert path.stat().st_size > 2 * blocks.BLOCK_BYTES
     rows = rows_of(text_source(path))
     assert [len(row.features) for row in rows] == [1_600_000, 1]
     monkeypatch.setattr(blocks, "MAX_LINE", 1 << 21)

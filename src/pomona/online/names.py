@@ -88,7 +88,7 @@ class FeatureNames:
 
     def _are_first_columns(self) -> bool:
         """Whether the columns met are 0, 1 … without a gap."""
-        return self._count == int(self.rows.max(initial=np.uint64(0))) + 1 if self._count else True
+        return not self._count or self._count == int(self.rows.max()) + 1
 
     def _add(
         self, chunk: Chunk, rows: NDArray[np.uint64], keys: NDArray[np.uint64], positions: NDArray[np.int64]
