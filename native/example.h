@@ -81,6 +81,15 @@ inline void each_hashed_key(const pm_chunk& c, int64_t first, int64_t n, Visit&&
 template <class Real>
 class Example {
  public:
+  // Whether features are read from the chunk, without a copy.
+  static bool as_they_are(const pm_online& model) {
+    return sizeof(Real) == sizeof(float) && model.n_products == 0 && !model.parents;
+  }
+  // How many keys look_at() makes: columns of a hashed table are hashed once a chunk, for asking ahead and for use.
+  static int64_t n_keys(const pm_online& model, const pm_chunk& c) {
+    return as_they_are(model) && model.regions[0].hashed && !c.wide ? c.indptr[c.n] - c.indptr[0] : 0;
+  }
+
   // Bytes for examples of at most n features, which the expansion makes `expanded`.
   static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
     return (model.parents ? Parents<Real>::bytes(model, n, expanded) : 0) + 10 * 64 + (n + 1) * static_cast<int64_t>(5 * sizeof(uint32_t) + sizeof(uint16_t) + 2 * sizeof(Real) + 8) +
@@ -94,16 +103,26 @@ class Example {
         sort_(take<uint64_t>(memory, n)), product_x_(take<Real>(memory, expanded)) {
     for (int64_t p = 0; p < 3 * model.n_products; ++p) by_field_ |= model.products[p] >= 0;
     if (model.parents) parents_.emplace(model, memory, n, expanded);
-    as_they_are_ = sizeof(Real) == sizeof(float) && model.n_products == 0 && !model.parents;
+    as_they_are_ = as_they_are(model);
   }
 
-  // What load() relies on for all examples of a chunk: the highest row, where rows are used as they are.
-  void look_at(const pm_chunk& c) {
-    if (!as_they_are_ || model_.regions[0].hashed) return;
-    top_ = 0;
-    const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
-    for (int64_t k = c.indptr[0]; k < c.indptr[c.n]; ++k) top_ = std::max(top_, rows[k]);
+  // What load() relies on for all examples of a chunk: the highest row, where rows are used as they are, or the keys of
+  // columns, for which there is room at `keys`.
+  void look_at(const pm_chunk& c, uint32_t* keys) {
+    if (!as_they_are_) return;
+    const int64_t first = c.indptr[0], n = c.indptr[c.n] - first;
+    if (!model_.regions[0].hashed) {
+      top_ = 0;
+      const uint32_t* const rows = static_cast<const uint32_t*>(c.indices) + first;
+      for (int64_t k = 0; k < n; ++k) top_ = std::max(top_, rows[k]);
+    } else if (!c.wide) {
+      each_hashed_key(c, first, n, [&](int64_t k, uint32_t key) { keys[k] = key; });
+      keys_ = keys - first;
+    }
   }
+  // By which the slots of the linear part are found: as uint64_t, if the chunk is wide, or as uint32_t.
+  const void* places(const pm_chunk& c) const { return keys_ ? keys_ : c.indices; }
+  bool keyed() const { return keys_; }
 
   // Loads example e. Features outside the table are left out, unless it may grow: then the answer is false.
   bool load(const pm_chunk& c, int64_t e, bool grow) {
@@ -113,6 +132,10 @@ class Example {
     if (model_.regions[0].hashed && as_they_are_ && c.wide) {
       const uint64_t* const ids = static_cast<const uint64_t*>(c.indices) + first;
       linear_ = {1, 0, nullptr, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), false, 0, ids};
+      return true;
+    }
+    if (keys_) {
+      linear_ = {1, 0, keys_ + first, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), false};
       return true;
     }
     if (model_.regions[0].hashed) {
@@ -379,7 +402,8 @@ class Example {
   int64_t n_ = 0;
   uint32_t top_ = ~uint32_t{0};
   bool by_field_ = false, sorted_ = false;
-  bool as_they_are_ = false;  // whether features are read from the chunk, without a copy
+  bool as_they_are_ = false;
+  const uint32_t* keys_ = nullptr;  // of the chunk's columns
   Run<Real> linear_{};
   std::optional<Parents<Real>> parents_;
   const uint32_t* partner_row_ = nullptr;

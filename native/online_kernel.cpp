@@ -14,14 +14,15 @@ namespace {
 constexpr int64_t kGuess = 1 << 20;  // room for fewer features than this is guessed rather than counted
 
 struct Sizes {
-  int64_t features = 0, expanded = 0;
+  int64_t features = 0, expanded = 0;  // of the largest example, before and after expansion
+  int64_t keys = 0;                    // of all examples
 };
 
-// Features of the largest example, before and after expansion.
 Sizes largest(const pm_online& model, const pm_chunk& c) {
   Sizes sizes;
   for (int64_t e = 0; e < c.n; ++e) sizes.features = std::max(sizes.features, c.indptr[e + 1] - c.indptr[e]);
   const int64_t n = sizes.features;
+  sizes.keys = model.real_bytes == 4 ? Example<float>::n_keys(model, c) : 0;
   sizes.expanded = n * (1 + (model.parents ? model.parents->n : 0));
   bool by_field = model.parents && sizes.expanded > kGuess;
   for (int64_t p = 0; p < model.n_products; ++p) {
@@ -126,28 +127,29 @@ int64_t scratch(const pm_online& m, const Sizes& s) {
 }
 
 int64_t scratch_bytes(const pm_online& m, const Sizes& s) {
-  return m.real_bytes == 4 ? scratch<float>(m, s) : scratch<double>(m, s);
+  return (m.real_bytes == 4 ? scratch<float>(m, s) : scratch<double>(m, s)) + taken<uint32_t>(s.keys);
 }
 
 template <class Real>
 int32_t learn_as(pm_online& m, const pm_chunk& c, const Sizes& s, const int64_t* order, int64_t n_order, char* memory,
                  double* predictions, int64_t* done) {
+  uint32_t* const keys = take<uint32_t>(memory, s.keys);
   if (m.n_outputs == 1) {
     Single<Real> machine(m, memory, s.features, s.expanded);
-    machine.example().look_at(c);
+    machine.example().look_at(c, keys);
     return learn_single(m, c, order, n_order, machine, predictions, done);
   }
   Multi<Real> machine(m, memory, s.features, s.expanded);
-  machine.example().look_at(c);
+  machine.example().look_at(c, keys);
   return learn_multi(m, c, order, n_order, machine, predictions, done);
 }
 
 template <class Real>
 int32_t predict_as(pm_online& m, const pm_chunk& c, const Sizes& s, char* memory, double* predictions) {
-  const bool single = m.n_outputs == 1;
-  if (single) {
+  uint32_t* const keys = take<uint32_t>(memory, s.keys);
+  if (m.n_outputs == 1) {
     Single<Real> machine(m, memory, s.features, s.expanded);
-    machine.example().look_at(c);
+    machine.example().look_at(c, keys);
     for (int64_t e = 0; e < c.n; ++e) {
       machine.example().load(c, e, false);
       predictions[e] = clipped(m, machine.dot(false) + (c.offsets ? c.offsets[e] : 0.0));
@@ -155,7 +157,7 @@ int32_t predict_as(pm_online& m, const pm_chunk& c, const Sizes& s, char* memory
     return PM_OK;
   }
   Multi<Real> machine(m, memory, s.features, s.expanded);
-  machine.example().look_at(c);
+  machine.example().look_at(c, keys);
   for (int64_t e = 0; e < c.n; ++e) {
     machine.example().load(c, e, false);
     machine.dot(false);
@@ -167,8 +169,9 @@ int32_t predict_as(pm_online& m, const pm_chunk& c, const Sizes& s, char* memory
 template <class Real>
 int32_t expand_as(const pm_online& m, const pm_chunk& c, const Sizes& s, char* memory, int64_t* indptr, uint32_t* columns,
                   float* values, int64_t capacity, int64_t* done) {
+  uint32_t* const keys = take<uint32_t>(memory, s.keys);
   Example<Real> example(m, memory, s.features, s.expanded);
-  example.look_at(c);
+  example.look_at(c, keys);
   const bool shared = m.regions[0].hashed != 0;  // one table for all degrees
   uint64_t first[3] = {0, 0, 0};
   for (int i = 1; i < 3 && !shared; ++i) first[i] = first[i - 1] + m.regions[i - 1].n_slots;

@@ -170,7 +170,7 @@ class Single {
 
   // Asks for the slots of a later example while the loaded one is gathered, so that they are there when needed.
   void announce(const pm_chunk& c, int64_t e) {
-    upcoming_ = {c.indices, c.indptr[e], c.indptr[e + 1], c.indptr[c.n], c.wide != 0};
+    upcoming_ = {example_.places(c), c.indptr[e], c.indptr[e + 1], c.indptr[c.n], c.wide != 0};
   }
   void prefetch_announced() {
     const pm_region& r = m_.regions[0];
@@ -178,7 +178,7 @@ class Single {
     const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
     for (; upcoming_.next < upcoming_.stop; ++upcoming_.next) {
       const uint64_t index = upcoming_.wide ? *upcoming_.at<uint64_t>() : *upcoming_.at<uint32_t>();
-      const uint64_t key = r.hashed && !upcoming_.wide ? mix(index) : index;
+      const uint64_t key = r.hashed && !upcoming_.wide && !example_.keyed() ? mix(index) : index;
       __builtin_prefetch(slots + (static_cast<uint32_t>(key) & mask), 1);
     }
   }
@@ -242,8 +242,8 @@ class Single {
       gather_at<learning>(run, slots, at, [=](int64_t j) __attribute__((always_inline)) {
         for (int64_t k = j; k < j + 4; ++k) __builtin_prefetch(slots + ((next + keys[k]) & mask), 1);
       });
-    } else if (run.degree == 1 && !r.hashed) {
-      gather_while_asking<learning, uint32_t>(run, slots, at, [](uint64_t row) { return row; });
+    } else if (run.degree == 1 && (!r.hashed || example_.keyed())) {
+      gather_while_asking<learning, uint32_t>(run, slots, at, [=](uint64_t key) { return key & mask; });
     } else {
       if (run.degree == 1) prefetch_announced();
       gather_at<learning>(run, slots, at, Nothing{});

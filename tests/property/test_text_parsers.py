@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -204,3 +206,16 @@ def test_numbers_between_two_floats_are_rounded_right() -> None:
     rows = _native.parse_text(np.frombuffer(text, np.uint8), "vw")
     assert isinstance(rows, _native.TextRows)
     np.testing.assert_array_equal(rows.values, doubles.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("form", "beginning", "row"),
+    [("vw", b"1 |" + b"a" * 70_000 + b" x\n", b"1 |b 1:2 2:3\n"), ("svmlight", b"#" * 70_000 + b"\n", b"1 1:2 2:3\n")],
+)
+def test_a_long_text_may_begin_with_few_features(form: Literal["vw", "svmlight"], beginning: bytes, row: bytes) -> None:
+    """How much a long text holds is guessed from its beginning; here that is far too little."""
+    n = 1_500_000 // len(row)
+    rows = _native.parse_text(np.frombuffer(beginning + n * row, np.uint8), form)
+    assert isinstance(rows, _native.TextRows)
+    assert rows.n_lines == n + 1 and len(rows.ids) == 2 * n + (form == "vw")
+    assert np.all(rows.values[-2 * n :].reshape(n, 2) == [2, 3])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -108,6 +108,25 @@ def gram_growth(ngrams: int, skips: int) -> int:
 
 _text_buffers = BufferPool()
 
+#: From this size on, how much a text holds is guessed from its beginning, and counted only where that was too little.
+_LONG, _BEGINNING = 1 << 20, 1 << 16
+
+
+def _bounds(text: NDArray[np.uint8]) -> tuple[int, int, int]:
+    """Most lines, features and namespaces (before n-grams are made) that a text can hold."""
+    lines, features, bars = c.c_int64(), c.c_int64(), c.c_int64()
+    lib.pm_text_bounds(pointer(text, np.uint8), len(text), c.byref(lines), c.byref(features), c.byref(bars))
+    return lines.value, features.value, bars.value
+
+
+def _rooms(text: NDArray[np.uint8]) -> Iterator[tuple[int, int, int]]:
+    """As :func:`_bounds`: what is likely enough, then what is enough for certain."""
+    if len(text) >= _LONG:
+        times = 1.25 * len(text) / _BEGINNING
+        lines, features, bars = (int(times * (bound + 1)) for bound in _bounds(text[:_BEGINNING]))
+        yield lines, features, bars
+    yield _bounds(text)
+
 
 def _text_arrays(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, grams: bool) -> dict[str, NDArray[Any]]:
     """What a parser writes to; only the slots of namespaces must be zero."""
@@ -145,34 +164,35 @@ def parse_text(
     gram_namespaces: Sequence[bytes] = (),
 ) -> TextRows | TextError:
     """Parse whole lines. A malformed line gives a :class:`TextError`, unless it may be skipped."""
-    size, start = len(text), pointer(text, np.uint8)
+    size = len(text)
     if not 0 < size <= MAX_TEXT or text[-1] != 10:
         raise ValueError(f"the text must end in a newline and have at most {MAX_TEXT} bytes")
     if ngrams < 1 or skips < 0 or ngrams + skips > 16:
         raise ValueError("n-grams must have at least one word, and at most 16 with those skipped")
-    lines, features, bars = c.c_int64(), c.c_int64(), c.c_int64()
-    lib.pm_text_bounds(start, size, c.byref(lines), c.byref(features), c.byref(bars))
-    n_rows, n_features = lines.value, features.value * gram_growth(ngrams, skips)
-    if n_features > MAX_TEXT:
-        return TextError(0, 0, "the lines here are too long for so many n-grams: ask for fewer of them")
     vw = form == "vw"
-    n_namespaces = min(bars.value, MAX_NAMESPACES) if vw else 0
-    arrays = _text_arrays(n_rows, n_features, n_namespaces, vw=vw, grams=vw and ngrams > 1)
     hashes = np.array([hash_name(name) for name in gram_namespaces], np.uint64)
     options = _TextOptions(skip_bad, ngrams, skips, len(hashes), hashes.ctypes.data)
-    rows = _TextRows(
-        max_rows=n_rows,
-        max_features=n_features,
-        max_namespaces=n_namespaces,
-        n_feature_slots=len(arrays["feature_slots"]),
-        n_namespace_slots=len(arrays["namespace_slots"]) if vw else 0,
-        **{name: array.ctypes.data for name, array in arrays.items()},
-    )
-    parse = lib.pm_parse_vw if vw else lib.pm_parse_svmlight
-    status = parse(start, size, c.byref(options), c.byref(rows))
-    if status == FULL:
+    for n_rows, words, bars in _rooms(text):
+        n_features = words * gram_growth(ngrams, skips)
+        if n_features > MAX_TEXT:
+            continue
+        n_namespaces = min(bars, MAX_NAMESPACES) if vw else 0
+        arrays = _text_arrays(n_rows, n_features, n_namespaces, vw=vw, grams=vw and ngrams > 1)
+        rows = _TextRows(
+            max_rows=n_rows,
+            max_features=n_features,
+            max_namespaces=n_namespaces,
+            n_feature_slots=len(arrays["feature_slots"]),
+            n_namespace_slots=len(arrays["namespace_slots"]) if vw else 0,
+            **{name: array.ctypes.data for name, array in arrays.items()},
+        )
+        parse = lib.pm_parse_vw if vw else lib.pm_parse_svmlight
+        status = parse(pointer(text, np.uint8), size, c.byref(options), c.byref(rows))
+        if status != FULL:
+            return _text_error(rows) if status == BAD_INPUT else _text_rows(rows, arrays)
+    if n_features <= MAX_TEXT:
         raise AssertionError("a bound on the size of parsed text does not hold")
-    return _text_error(rows) if status == BAD_INPUT else _text_rows(rows, arrays)
+    return TextError(0, 0, "the lines here are too long for so many n-grams: ask for fewer of them")
 
 
 def _text_error(rows: _TextRows) -> TextError:
