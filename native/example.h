@@ -26,6 +26,7 @@ struct Run {
   Real a;
   bool rising;  // whether keys rise, so that count - 1 between the ends means that the slots are neighbours
   uint64_t next_base = 0;  // of the run after this one, whose slots may be asked for ahead
+  int64_t ahead = 0;       // how many features ahead they may be asked for in this one
   const uint64_t* ids = nullptr;  // whose lower halves are the keys
 
   uint64_t key(int64_t j) const {
@@ -131,7 +132,7 @@ class Example {
     n_ = stop - first;
     if (model_.regions[0].hashed && as_they_are_ && c.wide) {
       const uint64_t* const ids = static_cast<const uint64_t*>(c.indices) + first;
-      linear_ = {1, 0, nullptr, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), false, 0, ids};
+      linear_ = {1, 0, nullptr, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), false, 0, 0, ids};
       return true;
     }
     if (keys_) {
@@ -191,8 +192,7 @@ class Example {
     }
   }
 
-  // Features of the runs that are none.
-  int64_t n_zeros() const { return parents_ && !parents_->looked_up() ? parents_->n_zeros() : 0; }
+  int64_t n_linear() const { return linear_.count; }
   // Base features that may be multiplied.
   int64_t n_partners() const { return n_partners_; }
 
@@ -273,16 +273,9 @@ class Example {
 
   template <class Visit>
   void parent_runs(Visit& visit) const {
-    if (parents_->looked_up()) {
-      visit(Run<Real>{2, 0, parents_->places(), parents_->products(), parents_->n_places(), Real(1), false});
-      return;
-    }
-    const Stretch<Real>* const stretches = parents_->stretches();
-    const int64_t n = parents_->n_stretches();
-    for (int64_t i = 0; i < n; ++i) {
-      const Stretch<Real>& s = stretches[i];
-      visit(Run<Real>{2, s.base, partner_row_ + s.from, s.x, s.count, s.a, sorted_, stretches[i + 1 < n ? i + 1 : i].base});
-    }
+    Run<Real> products{2, 0, parents_->places(), parents_->products(), parents_->n_places(), Real(1), false};
+    products.ahead = parents_->looked_up() ? 0 : kPlacesAhead;
+    visit(products);
   }
 
   static uint16_t field_of(const pm_chunk& c, int64_t k) {

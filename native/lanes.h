@@ -113,6 +113,24 @@ inline __attribute__((always_inline)) Vec4<double> root4(const Vec4<double>& v) 
 #define PM_SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (::pm::PM_ISA::FourMask{i, j, k, l}))
 #endif
 
+typedef Vec<float> Octet;
+typedef Lanes<float>::mask OctetMask;
+#if defined(__clang__)
+#define PM_SHUFFLE8(a, b, i, j, k, l, m, n, o, p) __builtin_shufflevector(a, b, i, j, k, l, m, n, o, p)
+#else
+#define PM_SHUFFLE8(a, b, i, j, k, l, m, n, o, p) \
+  __builtin_shuffle(a, b, (::pm::PM_ISA::OctetMask{i, j, k, l, m, n, o, p}))
+#endif
+
+#if defined(__AVX__)
+// The four numbers at `low`, then the four at `high`.
+inline __attribute__((always_inline)) Octet load_quads(const float* low, const float* high) {
+  return (Octet)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low)), _mm_loadu_ps(high), 1);
+}
+inline __attribute__((always_inline)) Four lower(Octet v) { return (Four)_mm256_castps256_ps128((__m256)v); }
+inline __attribute__((always_inline)) Four upper(Octet v) { return (Four)_mm256_extractf128_ps((__m256)v, 1); }
+inline __attribute__((always_inline)) bool any(OctetMask v) { return _mm256_movemask_ps((__m256)v) != 0; }
+#endif
 inline __attribute__((always_inline)) bool any(FourMask v) {
 #if defined(__SSE__)
   return _mm_movemask_ps((__m128)v) != 0;

@@ -39,6 +39,31 @@ inline double value(const Point& a) {
   return 0.0;
 }
 
+// Adds losses to a total, at the latest when it goes. Those of the logistic loss are logarithms of numbers that are
+// multiplied first: one logarithm is enough for hundreds of them.
+class LossSum {
+ public:
+  explicit LossSum(double& total) : total_(total) {}
+  LossSum(const LossSum&) = delete;
+  LossSum& operator=(const LossSum&) = delete;
+  ~LossSum() { total_ += std::log(product_); }
+
+  void add(const Point& a, double h) {
+    if (a.loss != kLogistic || h != 1.0 || a.e > 1e4 || a.e < 1e-4) {
+      total_ += h * value(a);
+      return;
+    }
+    product_ *= 1.0 + 1.0 / a.e;
+    if (product_ < 1e250) return;
+    total_ += std::log(product_);
+    product_ = 1.0;
+  }
+
+ private:
+  double& total_;
+  double product_ = 1.0;
+};
+
 inline double derivative(const Point& a) {
   switch (a.loss) {
     case kSquared: return 2.0 * (a.p - a.y);
@@ -66,9 +91,13 @@ inline bool peer_learns(const Point& a) {
 // Divided by 1 + e^from, the move d solves d + c (e^d - 1 - d) = first, with c = e^from / (1 + e^from).
 inline double logistic_flow(double from, double exp_from, double share, double gain) {
   const double first = gain * share, c = exp_from * share;
-  if (first < 0.02)  // four terms of the solution's series: 7 digits
-    return first * (1.0 - first * c * (0.5 - first * ((0.5 * c - 1.0 / 6) -
-                                                      first * (c * (0.625 * c - 5.0 / 12) + 1.0 / 24))));
+  if (first < 0.1) {  // six terms of the solution's series, 7 digits; grouped so that few wait for others
+    const double ff = first * first, cc = c * c;
+    const double third = (0.5 * c - 1.0 / 6) + first * (c * (5.0 / 12 - 0.625 * c) - 1.0 / 24);
+    const double fifth = ((5.0 / 24 * c - 1.0 / 120) + cc * (0.875 * c - 0.875)) +
+                         first * ((7.0 / 90 * c - 1.0 / 720) + cc * ((1.75 * c - 49.0 / 72) - 21.0 / 16 * cc));
+    return first * ((1.0 - 0.5 * (first * c)) + ff * c * (third + ff * fifth));
+  }
   if (first < 0.25) {  // three terms of the solution's series, and a step of Halley's method: 8 digits
     const double d = first * (1.0 - first * c * (0.5 - first * (0.5 * c - 1.0 / 6))), dd = d * d;
     const double rest = dd * ((0.5 + d * (1.0 / 6)) +
@@ -98,7 +127,7 @@ inline double invariant_step(const Point& a, double H, double q) {
     case kLogistic:
       if (a.e >= kSolved) return 0.0;
       if (Hq * a.share < kSmallStep) return y * H * a.share;
-      return y * logistic_flow(y * p, a.e, a.share, Hq) / q;
+      return y * logistic_flow(y * p, a.e, a.share, Hq) * (1.0 / q);  // the inverse does not wait for the flow
     case kHinge: {
       const double slack = 1.0 - y * p;
       if (slack <= 0.0) return 0.0;

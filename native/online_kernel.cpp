@@ -63,6 +63,7 @@ template <class Real>
 int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int64_t n_order, Single<Real>& machine,
                      double* predictions, int64_t* done) {
   const int64_t ahead = machine.prefetches() ? examples_ahead(c) : n_order;
+  LossSum losses(m.loss_sum);
   for (int64_t i = *done; i < n_order; ++i) {
     const int64_t e = order ? order[i] : i;
     *done = i;
@@ -79,9 +80,9 @@ int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int6
     if (!learning) continue;
     const Point point = at(static_cast<Loss>(m.loss), p, y, m.quantile);
     if (m.peer_order) machine.dot(peer_learns(point));
-    m.features += static_cast<uint64_t>(machine.expanded() - machine.example().n_zeros());
+    m.features += static_cast<uint64_t>(machine.expanded());
     m.nonzeros += static_cast<uint64_t>(machine.example().n_partners());
-    m.loss_sum += h * value(point);
+    losses.add(point, h);
     m.loss_weight += h;
     if (!m.peer_order || peer_learns(point)) m.ftrl ? machine.update_ftrl(point, h) : machine.update(point, h);
     see_label(m, y);
@@ -108,7 +109,7 @@ int32_t learn_multi(pm_online& m, const pm_chunk& c, const int64_t* order, int64
     for (int64_t k = 0; k < m.n_outputs; ++k) total += predictions[e * m.n_outputs + k] = machine.score(k);
     if (!std::isfinite(total)) return PM_NOT_FINITE;
     if (!learning) continue;
-    m.features += static_cast<uint64_t>(machine.expanded() - machine.example().n_zeros());
+    m.features += static_cast<uint64_t>(machine.expanded());
     m.nonzeros += static_cast<uint64_t>(machine.example().n_partners());
     m.loss_sum += h * machine.loss(static_cast<int64_t>(y));
     m.loss_weight += h;

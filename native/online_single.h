@@ -80,25 +80,25 @@ class Single {
   Single(pm_online& model, char* memory, int64_t max_features, int64_t max_expanded)
       : m_(model), example_(model, memory, max_features, max_expanded) {
     Real* const start = reinterpret_cast<Real*>(memory + (Example<Real>::bytes(model, max_features, max_expanded) + 63) / 64 * 64);
-    const int64_t step = (max_expanded + 1 + 2 * kLanes) / 16 * 16 + 16;  // the intercept, and lanes of zeros behind the last
+    const int64_t step = (max_expanded + 1 + 3 * kLanes) / 16 * 16 + 16;  // the intercept, and lanes of zeros behind the linear part and the last
     w_ = start;
     G_ = start + step;
     x_ = start + 2 * step;
     regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
   }
   static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
-    return Example<Real>::bytes(model, max_features, max_expanded) + 128 + 3 * (max_expanded + 1 + 3 * 16) * static_cast<int64_t>(sizeof(Real));
+    return Example<Real>::bytes(model, max_features, max_expanded) + 128 + 3 * (max_expanded + 1 + 4 * 16) * static_cast<int64_t>(sizeof(Real));
   }
 
   Example<Real>& example() { return example_; }
 
   // Scaled dot product of the loaded example; learning first rescales the features whose values have grown.
   double dot(bool learning) {
-    n_ = 0;
+    n_ = n_features_ = 0;
     rescaled_ = false;
-    if (m_.intercept) gather_one(*static_cast<S*>(m_.intercept), nullptr, Real(1), learning);
     if (regularized_) {
       example_.each_run([&](const Run<Real>& run) {
+        begin(run);
         for (int64_t j = 0; j < run.count; ++j) {
           const uint64_t at = place(run, j);
           gather_one(region(run)[at], m_.regions[run.degree - 1].touched + at, run.a * run.x[j], learning);
@@ -109,6 +109,7 @@ class Single {
     } else {
       example_.each_run([&](const Run<Real>& run) { gather<false>(run); });
     }
+    if (m_.intercept) gather_one(*static_cast<S*>(m_.intercept), nullptr, Real(1), learning);
     for (int64_t k = n_; k < n_ + kLanes; ++k) w_[k] = x_[k] = 0, G_[k] = 1;
     V total = {}, squares = {};
     const Real *const w = w_, *const xs = x_;
@@ -134,7 +135,8 @@ class Single {
     return total;
   }
 
-  int64_t expanded() const { return n_; }
+  // Features of the example, products and the intercept among them.
+  int64_t expanded() const { return n_features_; }
 
   // One gradient step from prediction p.
   void update(const Point& at, double h) {
@@ -204,6 +206,15 @@ class Single {
     }
     if (m_.normalized) x = learning ? scaled<true>(value, slot, x) : scaled<false>(value, slot, x);
     w_[n_] = value.w, G_[n_] = value.G, x_[n_++] = x;
+    ++n_features_;
+  }
+
+  // Products follow the linear part in a new vector: loads of four numbers then lie in what was stored at once.
+  int64_t start_of(const Run<Real>& run) const {
+    return run.degree > 1 && n_ == example_.n_linear() ? (n_ + kLanes - 1) / kLanes * kLanes : n_;
+  }
+  void begin(const Run<Real>& run) {
+    for (const int64_t start = start_of(run); n_ < start; ++n_) w_[n_] = x_[n_] = 0, G_[n_] = 1;
   }
 
   // x divided by the largest |x| seen. When that grows while learning, the sum of squared gradients shrinks with it.
@@ -226,10 +237,11 @@ class Single {
 
   template <bool learning>
   void gather(const Run<Real>& run) {
+    begin(run);
     const pm_region& r = m_.regions[run.degree - 1];
     S* const slots = region(run);
     const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0}, base = run.base, next = run.next_base;
-    const uint32_t* const keys = run.keys;
+    const uint32_t *const keys = run.keys, *const later = keys + run.ahead;
     const auto at = [=](int64_t j) { return (base + keys[j]) & mask; };
     if (run.ids) {
       const uint64_t* const ids = run.ids;
@@ -240,7 +252,7 @@ class Single {
     } else if (run.degree > 1 && r.n_slots * sizeof(S) > kCached) {
       // Inlined by force: a function that does nothing but ask counts as one without effect, and its calls are removed.
       gather_at<learning>(run, slots, at, [=](int64_t j) __attribute__((always_inline)) {
-        for (int64_t k = j; k < j + 4; ++k) __builtin_prefetch(slots + ((next + keys[k]) & mask), 1);
+        for (int64_t k = j; k < j + 4; ++k) __builtin_prefetch(slots + ((next + later[k]) & mask), 1);
       });
     } else if (run.degree == 1 && (!r.hashed || example_.keyed())) {
       gather_while_asking<learning, uint32_t>(run, slots, at, [=](uint64_t key) { return key & mask; });
@@ -279,6 +291,16 @@ class Single {
       const float* const values = run.x;
       float *const w = w_ + n_, *const G = G_ + n_, *const x = x_ + n_;
       const bool normalized = m_.normalized;
+#if defined(__AVX__)
+      const Octet both = {run.a, run.a, run.a, run.a, run.a, run.a, run.a, run.a};
+      for (; j + 8 <= count; j += 8) {
+        ask(j);
+        ask(j + 4);
+        S* const eight[8] = {slots + place(j),     slots + place(j + 1), slots + place(j + 2), slots + place(j + 3),
+                             slots + place(j + 4), slots + place(j + 5), slots + place(j + 6), slots + place(j + 7)};
+        gather_eight<learning>(eight, both * load(values + j), normalized, w + j, G + j, x + j);
+      }
+#endif
       for (; j + 4 <= count; j += 4) {
         ask(j);
         gather_four<learning>(slots + place(j), slots + place(j + 1), slots + place(j + 2), slots + place(j + 3),
@@ -291,6 +313,7 @@ class Single {
         gather_four<learning>(four[0], four[1], four[2], four[3], a * last, normalized, w + j, G + j, x + j);
       }
       n_ += count;
+      n_features_ += count;
     } else {
       for (; j < count; ++j) gather_one(slots[place(j)], nullptr, run.a * run.x[j], learning);
     }
@@ -313,6 +336,34 @@ class Single {
       grow<learning>(at, x, s, small, grown, w, G, scaled_x);
     }
   }
+
+#if defined(__AVX__)
+  // As gather_four, for eight slots: the first four lie in the lower halves of vectors, the others in the upper.
+  template <bool learning>
+  inline __attribute__((always_inline)) void gather_eight(S* const* at, Octet x, bool normalized, float* w, float* G,
+                                                          float* scaled_x) {
+    const Octet r0 = load_quads(&at[0]->w, &at[4]->w), r1 = load_quads(&at[1]->w, &at[5]->w);
+    const Octet r2 = load_quads(&at[2]->w, &at[6]->w), r3 = load_quads(&at[3]->w, &at[7]->w);
+    const Octet t0 = PM_SHUFFLE8(r0, r1, 0, 8, 1, 9, 4, 12, 5, 13), t1 = PM_SHUFFLE8(r2, r3, 0, 8, 1, 9, 4, 12, 5, 13);
+    store<float>(w, PM_SHUFFLE8(t0, t1, 0, 1, 8, 9, 4, 5, 12, 13));
+    store<float>(G, PM_SHUFFLE8(t0, t1, 2, 3, 10, 11, 6, 7, 14, 15));
+    if (!normalized) return store<float>(scaled_x, x);
+    const Octet t2 = PM_SHUFFLE8(r0, r1, 2, 10, 3, 11, 6, 14, 7, 15), t3 = PM_SHUFFLE8(r2, r3, 2, 10, 3, 11, 6, 14, 7, 15);
+    const Octet s = PM_SHUFFLE8(t2, t3, 0, 1, 8, 9, 4, 5, 12, 13), small = x * s;
+    store<float>(scaled_x, small);
+    const auto grown = (small > 1.0f) | (small < -1.0f) | ((s == 0.0f) & (x != 0.0f));
+    if (__builtin_expect(any(grown), 0)) grow_eight<learning>(at, x, w, G, scaled_x);
+  }
+
+  template <bool learning>
+  __attribute__((noinline)) void grow_eight(S* const* at, Octet x, float* w, float* G, float* scaled_x) {
+    for (int half = 0; half < 8; half += 4) {
+      const Four quad = {x[half], x[half + 1], x[half + 2], x[half + 3]};
+      gather_four<learning>(at[half], at[half + 1], at[half + 2], at[half + 3], quad, true, w + half, G + half,
+                            scaled_x + half);
+    }
+  }
+#endif
 
   // Some of four values are larger than ever.
   template <bool learning, class Mask>
@@ -370,8 +421,8 @@ class Single {
   // Writes the slots back. (Scales were written when they grew.)
   void scatter() {
     n_ = 0;
-    if (m_.intercept) scatter_one(*static_cast<S*>(m_.intercept), nullptr);
     example_.each_run([&](const Run<Real>& run) {
+      n_ = start_of(run);
       const pm_region& r = m_.regions[run.degree - 1];
       S* const slots = region(run);
       if (regularized_) {
@@ -388,6 +439,7 @@ class Single {
         scatter_at(run, slots, [=](int64_t j) { return (base + keys[j]) & mask; });
       }
     });
+    if (m_.intercept) scatter_one(*static_cast<S*>(m_.intercept), nullptr);
   }
 
   template <class Place>
@@ -396,21 +448,32 @@ class Single {
     int64_t j = 0;
     if constexpr (sizeof(Real) == 4) {
       const float *const ws = w_ + n_, *const Gs = G_ + n_;
+#if defined(__AVX__)
+      for (; j + 8 <= count; j += 8) {
+        const Octet w = load(ws + j), G = load(Gs + j);
+        const Octet low = PM_SHUFFLE8(w, G, 0, 8, 1, 9, 4, 12, 5, 13), high = PM_SHUFFLE8(w, G, 2, 10, 3, 11, 6, 14, 7, 15);
+        write_two(lower(low), slots[place(j)], slots[place(j + 1)]);
+        write_two(lower(high), slots[place(j + 2)], slots[place(j + 3)]);
+        write_two(upper(low), slots[place(j + 4)], slots[place(j + 5)]);
+        write_two(upper(high), slots[place(j + 6)], slots[place(j + 7)]);
+      }
+#endif
       for (; j + 4 <= count; j += 4) {
         const Four w = load_quad(ws + j), G = load_quad(Gs + j);
-        const Four low = PM_SHUFFLE(w, G, 0, 4, 1, 5), high = PM_SHUFFLE(w, G, 2, 6, 3, 7);
-        // Whole slots: the next example may load one before a part of it that was stored has reached the cache.
-        float *const p0 = &slots[place(j)].w, *const p1 = &slots[place(j + 1)].w;
-        float *const p2 = &slots[place(j + 2)].w, *const p3 = &slots[place(j + 3)].w;
-        const Four s0 = load_quad(p0), s1 = load_quad(p1), s2 = load_quad(p2), s3 = load_quad(p3);
-        store_quad<float>(p0, PM_SHUFFLE(low, s0, 0, 1, 6, 7));
-        store_quad<float>(p1, PM_SHUFFLE(low, s1, 2, 3, 6, 7));
-        store_quad<float>(p2, PM_SHUFFLE(high, s2, 0, 1, 6, 7));
-        store_quad<float>(p3, PM_SHUFFLE(high, s3, 2, 3, 6, 7));
+        write_two(PM_SHUFFLE(w, G, 0, 4, 1, 5), slots[place(j)], slots[place(j + 1)]);
+        write_two(PM_SHUFFLE(w, G, 2, 6, 3, 7), slots[place(j + 2)], slots[place(j + 3)]);
       }
       n_ += j;
     }
     for (; j < count; ++j) scatter_one(slots[place(j)], nullptr);
+  }
+
+  // w and G of two slots. They are written whole: the next example may load one before a part of it that was stored has
+  // reached the cache.
+  static inline __attribute__((always_inline)) void write_two(Four pairs, Slot<float>& first, Slot<float>& second) {
+    const Four a = load_quad(&first.w), b = load_quad(&second.w);
+    store_quad<float>(&first.w, PM_SHUFFLE(pairs, a, 0, 1, 6, 7));
+    store_quad<float>(&second.w, PM_SHUFFLE(pairs, b, 2, 3, 6, 7));
   }
 
   void scatter_one(S& slot, double* touched) {
@@ -430,7 +493,7 @@ class Single {
   pm_online& m_;
   Example<Real> example_;
   Upcoming upcoming_;
-  int64_t n_ = 0;
+  int64_t n_ = 0, n_features_ = 0;  // numbers in the arrays; those of features
   double now_ = 0, squares_ = 0;  // squares_: of the scaled features, the intercept's 1 among them
   S nothing_{};
   bool regularized_, rescaled_ = false;

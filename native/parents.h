@@ -8,6 +8,10 @@
 #include <cstdint>
 #include <cstring>
 
+#if defined(__AVX2__) && defined(__BMI2__)
+#include <immintrin.h>
+#endif
+
 #include "hash.h"
 #include "pomona.h"
 
@@ -25,14 +29,20 @@ inline int64_t taken(int64_t n) {
   return (static_cast<int64_t>(sizeof(T)) * (n + 1) + 63) / 64 * 64;
 }
 
-// Neighbouring features of an example, multiplied with one parent. Products that belong to another parent have the value 0.
-template <class Real>
-struct Stretch {
-  uint64_t base;
-  int64_t from, count;
-  const Real* x;
-  Real a;
+#if defined(__AVX2__) && defined(__BMI2__)
+// Which of eight numbers come first when those without a bit are left out.
+struct Compression {
+  alignas(64) uint8_t lanes[256][8];
+  constexpr Compression() : lanes() {
+    for (int bits = 0; bits < 256; ++bits)
+      for (int lane = 0, n = 0; lane < 8; ++lane)
+        if (bits >> lane & 1) lanes[bits][n++] = static_cast<uint8_t>(lane);
+  }
 };
+constexpr Compression kCompression;
+#endif
+
+constexpr int64_t kPlacesAhead = 32;  // products between prefetch and use
 
 template <class Real>
 class Parents {
@@ -41,19 +51,17 @@ class Parents {
       : model_(model), p_(*model.parents), present_(take<uint64_t>(memory, p_.words)),
         position_(take<uint32_t>(memory, p_.n_factors)), cut_(take<uint32_t>(memory, p_.n_factors)),
         active_(take<uint32_t>(memory, p_.n)), value_(take<Real>(memory, p_.n)), key_(take<uint64_t>(memory, n)),
-        place_(take<uint32_t>(memory, looked_up(p_) ? expanded : 0)),
-        product_(take<Real>(memory, looked_up(p_) ? expanded : 0)),
+        place_(take<uint32_t>(memory, expanded + kBehind)), product_(take<Real>(memory, expanded + kBehind)),
         trial_(take<uint32_t>(memory, p_.joined ? expanded : 0)),
         trial_product_(take<Real>(memory, p_.joined ? expanded : 0)),
-        stretch_(take<Stretch<Real>>(memory, looked_up(p_) ? 0 : expanded)),
-        filled_(take<Real>(memory, looked_up(p_) ? 0 : expanded)),
+        factors_(take<uint64_t>(memory, n / 64 + 1)), left_out_(take<uint64_t>(memory, p_.words + 1)),
         filter_(take<uint64_t>(memory, filter_words(model))) {}
   static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
     const pm_parents& p = *model.parents;
-    const int64_t found = looked_up(p) ? expanded : 0, tried = p.joined ? expanded : 0, laid = expanded - found;
+    const int64_t tried = p.joined ? expanded : 0;
     return taken<uint64_t>(p.words) + 2 * taken<uint32_t>(p.n_factors) + taken<uint32_t>(p.n) + taken<Real>(p.n) +
-           taken<uint64_t>(n) + taken<uint32_t>(found) + taken<Real>(found) + taken<uint32_t>(tried) + taken<Real>(tried) +
-           taken<Stretch<Real>>(laid) + taken<Real>(laid) + taken<uint64_t>(filter_words(model));
+           taken<uint64_t>(n) + taken<uint32_t>(expanded + kBehind) + taken<Real>(expanded + kBehind) + taken<uint32_t>(tried) + taken<Real>(tried) +
+           taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) + taken<uint64_t>(filter_words(model));
   }
 
   // A full table takes no more products, so most are looked up in vain. A bit for each that it has, eight bits a slot,
@@ -73,6 +81,7 @@ class Parents {
   void find(const uint32_t* rows, const Real* x, int64_t n, bool sorted) {
     rows_ = rows, x_ = x, n_ = n, sorted_ = sorted, n_active_ = 0;
     std::memset(present_, 0, static_cast<size_t>(p_.words) * sizeof(uint64_t));
+    std::memset(factors_, 0, static_cast<size_t>(n / 64 + 1) * sizeof(uint64_t));
     bool aligned = n == p_.n_factors;
     for (int64_t k = 0; k < n; ++k) {
       const uint32_t f = rows[k] < p_.n_rows ? p_.factor_of_row[rows[k]] : 0;
@@ -80,6 +89,7 @@ class Parents {
       if (!f) continue;
       present_[(f - 1) >> 6] |= uint64_t{1} << ((f - 1) & 63);
       position_[f - 1] = static_cast<uint32_t>(k);
+      factors_[k >> 6] |= uint64_t{1} << (k & 63);
       if (p_.single[f - 1]) add(p_.single[f - 1] - 1, x[k]);
     }
     aligned_ = aligned;
@@ -113,36 +123,21 @@ class Parents {
     return total;
   }
 
-  // Lays the products of blocks out in stretches as long as possible: short gaps are filled with zeros.
+  // The products of blocks.
   void lay_out() {
-    n_stretches_ = n_zeros_ = 0;
-    Real* filled = filled_;  // values of stretches with gaps
-    uint64_t base = 0;
+    n_places_ = 0;
+#if defined(__AVX2__) && defined(__BMI2__)
+    if constexpr (sizeof(Real) == sizeof(float))
+      if (sorted_) return lay_out_eight();
+#endif
     each_piece([&](uint32_t parent, Real a, int64_t from, int64_t to) {
-      Stretch<Real>& last = stretch_[n_stretches_ ? n_stretches_ - 1 : 0];
-      const uint64_t own = static_cast<uint64_t>(parent) * static_cast<uint64_t>(p_.block);
-      const int64_t gap = n_stretches_ && own == base ? from - (last.from + last.count) : kGap;
-      if (gap >= kGap) {
-        stretch_[n_stretches_++] = {own, from, to - from, x_ + from, a};
-        base = own;
-        return;
+      const uint32_t base = static_cast<uint32_t>(parent * p_.block);
+      for (int64_t k = from; k < to; ++k) {
+        place_[n_places_] = base + rows_[k];
+        product_[n_places_++] = a * x_[k];
       }
-      if (last.x == x_ + last.from) {
-        std::memcpy(filled, last.x, static_cast<size_t>(last.count) * sizeof(Real));
-        last.x = filled;
-        filled += last.count;
-      }
-      for (int64_t k = 0; k < gap; ++k) *filled++ = 0;
-      std::memcpy(filled, x_ + from, static_cast<size_t>(to - from) * sizeof(Real));
-      filled += to - from;
-      last.count += gap + to - from;
-      n_zeros_ += gap;
     });
   }
-  const Stretch<Real>* stretches() const { return stretch_; }
-  int64_t n_stretches() const { return n_stretches_; }
-  // Features of stretches that are none.
-  int64_t n_zeros() const { return n_zeros_; }
 
   // Looks all products up. While learning, new ones get a slot as long as there is room.
   void look_up(bool learning) {
@@ -172,12 +167,62 @@ class Parents {
  private:
   static constexpr int64_t kBlock = 128;
   static constexpr uint64_t kMostFiltered = 1 << 20;  // slots; beyond, the bits would not lie in a near cache
-  static constexpr int64_t kGap = 8;  // to begin a stretch costs about as much as so many features
+  static constexpr int64_t kBehind = kPlacesAhead + 8;  // places that may be read or written behind the last
 
   void add(uint32_t parent, Real value) {
     active_[n_active_] = parent;
     value_[n_active_++] = value;
   }
+
+#if defined(__AVX2__) && defined(__BMI2__)
+  // The same for features in rising order, eight at once. Factors, too, come in the order of the features: so those that
+  // are left out are found as bits of features by moving bits of factors.
+  void lay_out_eight() {
+    for (int64_t i = 0; i < n_active_; ++i) {
+      const uint32_t parent = active_[i];
+      leave_out(p_.excluded + static_cast<int64_t>(parent) * p_.words);
+      const __m256i base = _mm256_set1_epi32(static_cast<int32_t>(parent * p_.block));
+      const __m256 a = _mm256_set1_ps(static_cast<float>(value_[i]));
+      int64_t seen = 0;  // factors
+      for (int64_t start = 0; start < n_; start += 64) {
+        const uint64_t factors = factors_[start >> 6];
+        const uint64_t* const bits = left_out_ + (seen >> 6);
+        const int shift = static_cast<int>(seen & 63);
+        const uint64_t out = bits[0] >> shift | (shift ? bits[1] << (64 - shift) : 0);
+        seen += __builtin_popcountll(factors);
+        uint64_t kept = ~_pdep_u64(out, factors);
+        const int64_t stop = std::min(n_ - start, int64_t{64});
+        if (stop < 64) kept &= (uint64_t{1} << stop) - 1;
+        for (int64_t k = start; k < start + stop; k += 8, kept >>= 8) keep_eight(k, kept & 255, base, a);
+      }
+    }
+  }
+
+  // left_out_: of the factors that the example has, those whose products belong to another parent.
+  void leave_out(const uint64_t* excluded) {
+    int64_t n = 0;
+    left_out_[0] = 0;
+    for (int64_t w = 0; w < p_.words; ++w) {
+      if (!present_[w]) continue;
+      const uint64_t bits = _pext_u64(excluded[w], present_[w]);
+      const int shift = static_cast<int>(n & 63);
+      left_out_[n >> 6] |= bits << shift;
+      left_out_[(n >> 6) + 1] = shift ? bits >> (64 - shift) : 0;
+      n += __builtin_popcountll(present_[w]);
+    }
+  }
+
+  void keep_eight(int64_t k, uint64_t bits, __m256i base, __m256 a) {
+    const __m256i lanes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kCompression.lanes[bits])));
+    const __m256i rows = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows_ + k));
+    const __m256 x = _mm256_loadu_ps(reinterpret_cast<const float*>(x_ + k));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(place_ + n_places_),
+                        _mm256_permutevar8x32_epi32(_mm256_add_epi32(base, rows), lanes));
+    _mm256_storeu_ps(reinterpret_cast<float*>(product_ + n_places_),
+                     _mm256_permutevar8x32_ps(_mm256_mul_ps(a, x), lanes));
+    n_places_ += __builtin_popcountll(bits);
+  }
+#endif
 
   // The features of the example are the factors 0, 1 …, so that bits are positions.
   template <class Piece>
@@ -291,12 +336,10 @@ class Parents {
   Real* product_;
   uint32_t* trial_;
   Real* trial_product_;
-  Stretch<Real>* stretch_;
-  Real* filled_;
+  uint64_t *factors_, *left_out_;  // as bits; factors_: which features are factors
   uint64_t* filter_;
   bool filtered_ = false;
   uint64_t looked_ = 0;
-  int64_t n_stretches_ = 0, n_zeros_ = 0;
   const uint32_t* rows_ = nullptr;
   const Real* x_ = nullptr;
   int64_t n_ = 0, n_active_ = 0, n_places_ = 0, n_trials_ = 0;

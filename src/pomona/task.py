@@ -37,8 +37,7 @@ class Task:
         numeric = labels.dtype.kind in "iufb"
         if numeric and not np.isfinite(labels.astype(np.float64)).all():
             raise DataFormatError("the target has values that are missing or not finite: remove those rows")
-        # With counts, because numpy loads its masked arrays otherwise: a tenth of the start of a short run.
-        classes = np.unique(labels, return_counts=True)[0].tolist()
+        classes = _distinct(labels, numeric)
         kind = wanted or cls._guess(labels, classes, numeric)
         if kind == CLASSIFICATION:
             kind = "binary" if len(classes) <= 2 else "multiclass"
@@ -123,3 +122,12 @@ class Task:
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Task:
         return cls(header["kind"], list(header["classes"]))
+
+
+def _distinct(labels: NDArray[Any], numeric: bool) -> list[Any]:
+    """The labels in rising order. Most often there are two, which are found sooner than by sorting."""
+    if numeric and len(labels):
+        lowest, highest = labels.min(), labels.max()
+        if ((labels == lowest) | (labels == highest)).all():
+            return [lowest.item(), highest.item()] if lowest != highest else [lowest.item()]
+    return np.unique(labels).tolist()  # type: ignore[no-any-return]

@@ -41,7 +41,8 @@ def test_old_models_predict_as_they_did(name: str, tmp_path: Path) -> None:
     model = load(GOLDEN / f"{name}.pomona")
     predicted = np.concatenate(list(model.predict(data_file(name, tmp_path))))
     expected = json.loads((GOLDEN / f"{name}.json").read_text())
-    np.testing.assert_allclose(predicted, expected, rtol=1e-12)
+    # Sums of 32-bit numbers: a later version may add them in another order.
+    np.testing.assert_allclose(predicted, expected, rtol=1e-6)
 
 
 def regenerate(folder: Path, names: list[str]) -> None:
