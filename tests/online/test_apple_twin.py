@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -224,3 +225,26 @@ def test_any_stream_and_any_choices(seed: int) -> None:
     assert learner.parents.monomials == twin.parents
     size = np.abs(expected).max() + 1e-9
     np.testing.assert_allclose(np.concatenate(parts).reshape(n, -1), expected, rtol=1e-6, atol=1e-6 * size)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_single_precision_makes_every_product_once(seed: int) -> None:
+    """By its definition: all distinct monomials m and m x_i of the parents m that a row has."""
+    rng = np.random.default_rng(seed)
+    d, n = int(rng.choice([3, 8, 40, 64, 65, 130, 200])), 30
+    density, squares = float(rng.choice([0.2, 0.7, 1.0])), bool(rng.integers(2))
+    present = rng.random((n, d)) < density
+    order = rng.permutation if rng.integers(2) else np.sort
+    rows = [{int(f): float(np.float32(0.5 + rng.random())) for f in order(np.flatnonzero(p))} for p in present]
+    learner = AppleLearner(squared(float64=False, squares=squares), FIELDS, AppleParameters(alpha=0.9))
+    learner.plan([8, 16, 24])
+    chunk = as_chunk(rows, ids=False)
+    learner.learn(chunk, rng.standard_normal(n))
+    learner.predict(chunk)
+    indptr, _, values = learner.expand(chunk)
+    for row, first, last in zip(rows, indptr[:-1], indptr[1:], strict=True):
+        parents = [m for m in learner.parents.monomials if all(f in row for f in m)]
+        products = {tuple(sorted((*m, f))) for m in parents for f in row if squares or f not in m}
+        expected = [*row.values(), *(math.prod(row[f] for f in m) for m in products)]
+        np.testing.assert_allclose(np.sort(values[first:last]), np.sort(expected), rtol=1e-5)
