@@ -19,6 +19,7 @@ from pomona.online.learner import OnlineLearner
 from pomona.online.parameters import OnlineParameters
 from pomona.online.parents import ROOT, Parents
 from pomona.online.products import AppleTables
+from pomona.online.tables import taken
 from pomona.options import LearnOptions
 from pomona.task import Task
 
@@ -188,13 +189,13 @@ class AppleLearner(OnlineLearner):
         weights, scales, evidence, sums = [], [], [], []
         for table, places in ((0, rows), (1, slots)):
             w, s = self.weights_of(table, places)
-            scale = np.where(s > 0, 1 / np.where(s > 0, s, 1.0), 1.0) if self.parameters.normalized else np.ones(len(s))
-            weights.append(w / scale.reshape([-1] + [1] * (w.ndim - 1)))
-            scales.append(scale)
+            inverse = np.where(s > 0, s, 1.0) if self.parameters.normalized else np.ones(len(s))
+            weights.append(w * inverse.reshape([-1] + [1] * (w.ndim - 1)))
+            scales.append(1 / inverse)
             if self.rule is not None and self.rule.evidence:
                 evidence.append(self.grown.evidence(table, places))
             if self.grown.keeps_moments:
-                sums.append(self.grown.moments[table][places])
+                sums.append(taken(self.grown.moments[table], places))
         nothing = np.broadcast_to(0.0, (len(degree), 3 + self.parameters.n_outputs))
         total = np.concatenate(sums) if sums else nothing
         return Statistics(

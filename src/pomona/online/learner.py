@@ -15,7 +15,7 @@ from pomona.errors import NumericError, OptionError
 from pomona.learner import State
 from pomona.online.names import FeatureNames
 from pomona.online.parameters import LOSSES, OnlineParameters
-from pomona.online.tables import Tables
+from pomona.online.tables import Tables, taken
 from pomona.online.terms import Terms, factors_at
 from pomona.task import Task
 from pomona.words import byte_words
@@ -176,14 +176,13 @@ class OnlineLearner:
         self, table: int, places: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Weights of scaled features, (slots,) or (slots, outputs), and inverse scales, of a table or some places."""
-        chosen: Any = slice(None) if places is None else places
-        slots, K = self.tables.slots[table][chosen], self.parameters.n_outputs
+        slots, K = taken(self.tables.slots[table], places), self.parameters.n_outputs
         w, s = (slots[:, 0], slots[:, 2]) if K == 1 else (slots[:, 4 : 4 + K], slots[:, 0])
         w, s = w.astype(np.float64), s.astype(np.float64)
         if self.parameters.regularized:
             sums = 4 + self.parameters.padded_outputs
             G = (slots[:, 1] if K == 1 else slots[:, sums : sums + K]).astype(np.float64)
-            waited = self._model.clock - self.tables.touched[table][chosen]
+            waited = self._model.clock - taken(self.tables.touched[table], places)
             speed = np.where(G > 0, 1 / np.sqrt(np.where(G > 0, G, 1.0)), 0.0) if self.parameters.adaptive else 1.0
             tau = speed * (waited if K == 1 else waited[:, None])
             l1, l2 = self.parameters.l1, self.parameters.l2

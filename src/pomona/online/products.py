@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pomona import _native
 from pomona.online.parameters import OnlineParameters
 from pomona.online.parents import ROOT, Parents
-from pomona.online.tables import Tables
+from pomona.online.tables import Tables, taken
 
 #: A table found by key grows when it is fuller than this.
 FULLEST = 0.7
@@ -148,11 +148,11 @@ class AppleTables(Tables):
 
     def _rebuild(self, n_slots: int, used: NDArray[np.int64], parents: Parents) -> None:
         """A table of ``n_slots`` found by key, with these slots of the old one."""
-        owners = self.owners[used]
+        owners = taken(self.owners, used)
         keys = parents.keys[owners[:, 0]] + _native.mix(owners[:, 1].astype(np.uint64))
         places = _native.place_products(keys, n_slots)
         slots, clocks = self._empty(n_slots), self._clocks(n_slots)
-        slots[places] = self.slots[1][used]
+        slots[places] = taken(self.slots[1], used)
         tags = slots.view(np.uint32).reshape(n_slots, self.parameters.stride, -1)
         tags[places, 3 if self.parameters.n_outputs == 1 else 1, 0] = (keys >> np.uint64(32)).astype(np.uint32) | 1
         if len(clocks):
@@ -184,7 +184,7 @@ class AppleTables(Tables):
         """Slots of features that were learnt."""
         slots, single = self.slots[table], self.parameters.n_outputs == 1
         if self.parameters.normalized:
-            return np.flatnonzero(slots[:, 2 if single else 0])
+            return np.flatnonzero(slots[:, 2 if single else 0] != 0)
         return np.flatnonzero(slots[:, :2].any(axis=1) if single else slots[:, 4:].any(axis=1))
 
     def evidence(self, table: int, places: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -205,7 +205,8 @@ class AppleTables(Tables):
         if self.block:
             parents, rows = np.divmod(slots, self.block)
             return parents, rows
-        return self.owners[slots, 0].astype(np.int64), self.owners[slots, 1].astype(np.int64)
+        owners = taken(self.owners, slots).astype(np.int64)
+        return owners[:, 0], owners[:, 1]
 
     def places_of(self, products: list[tuple[int, int]]) -> NDArray[np.int64]:
         """Slots of these products, given by parent and row; those that have none are left out."""

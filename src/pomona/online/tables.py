@@ -142,3 +142,8 @@ def _widened(table: NDArray[Any], old: OnlineParameters, new: OnlineParameters) 
         from_, to = 4 + block * old.padded_outputs, 4 + block * new.padded_outputs
         wide[:, to : to + old.n_outputs] = table[:, from_ : from_ + old.n_outputs]
     return wide
+
+
+def taken(array: NDArray[Any], places: NDArray[np.int64] | None) -> NDArray[Any]:
+    """Some rows of an array, or all. (Indexing takes ten times as long.)"""
+    return array if places is None else array.take(places, axis=0)
