@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from pomona import OnlineClassifier, OnlineRegressor
+from pomona import AppleClassifier, OnlineClassifier, OnlineRegressor
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 4))
@@ -243,3 +243,12 @@ def test_predict_before_fit():
         for method in ("predict", "top_terms", "save", "get_feature_names_out"):
             with pytest.raises(NotFittedError, match=f"This {kind.__name__} instance is not fitted yet"):
                 getattr(kind(), method)(*([X] if method == "predict" else ["x"] if method == "save" else []))
+
+
+def test_apple_learns_noise_in_fewer_passes_than_what_is_there() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((400, 8))
+    noise = AppleClassifier(random_state=0).fit(X, rng.random(400) < 0.5)
+    signal = AppleClassifier(random_state=0).fit(X, X[:, 0] * X[:, 1] > 0)
+    assert noise.n_iter_ == 2 and signal.n_iter_ == 20
+    assert AppleClassifier(random_state=0, passes=3).fit(X, rng.random(400) < 0.5).n_iter_ == 3

@@ -104,7 +104,8 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
         As in :class:`OnlineClassifier`; ``"auto"`` is ``"hat+standard"``, for what is multiplied may as well be smooth.
     passes : int or "auto", default="auto"
         ``"auto"`` makes two million examples of the data, but at most 20 passes, and the learning rate falls from pass
-        to pass.
+        to pass. Up to 10,000 examples in memory it takes 2 or 5 passes instead, if every fifth example, held out, is
+        then predicted better.
     loss, update, learning_rate, l1, l2, squares, bins, categorical, text, ngrams, bits, memory, shuffle, holdout, \
 patience, multiclass, class_weight, random_state, verbose
         As in :class:`OnlineClassifier`.

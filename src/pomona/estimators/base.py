@@ -23,7 +23,7 @@ from pomona.estimators.linear import linear_weights
 from pomona.estimators.shared import PomonaEstimator
 from pomona.model import Model, Progress, load, train
 from pomona.model.inspect import top_features
-from pomona.model.memory import MemoryTrainer, collect, scale_targets
+from pomona.model.memory import MemoryTrainer, best_options, collect, scale_targets
 from pomona.model.pipeline import TargetScale
 from pomona.model.start import plain_options
 from pomona.model.train import Trainer, check_fields, suited
@@ -40,6 +40,8 @@ from pomona.task import Task
 AUTO_EXAMPLES = 2_000_000
 AUTO_PASSES = {1: 20, 2: 5, 3: 5}
 APPLE_PASSES = 20
+#: Up to so many examples apple compares some numbers of passes: small data is soon learnt by heart.
+FEW_EXAMPLES, FEWER_PASSES = 10_000, (2, 5)
 #: Files smaller than this are read once more to count their rows, which the number of passes depends on.
 COUNTED_BYTES = 1 << 26
 #: Bytes of one feature of a row that is kept.
@@ -151,7 +153,11 @@ class OnlineEstimator(PomonaEstimator):
             examples = collect(self.model_, chunks, labels, weights, shuffle=bool(learn.shuffle))
             if task.kind == "regression":
                 examples = scale_targets(self.model_, examples)
-            learn = with_passes(learn, len(examples)) if auto else learn
+            if auto:
+                learn = with_passes(learn, len(examples))
+                if learn.learner == "apple" and len(examples) <= FEW_EXAMPLES and not learn.holdout:
+                    choices = [replace(learn, passes=passes) for passes in (learn.passes, *FEWER_PASSES)]
+                    learn = best_options(self.model_, choices, examples, source)
             memory_trainer = MemoryTrainer(self.model_, learn, examples, source, self._report)
             memory_trainer.run_passes()
             trainer = memory_trainer
