@@ -20,6 +20,7 @@ double work as work, and the shorter time is the stricter bar. "exact" is pomona
 from __future__ import annotations
 
 import argparse
+import math
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -199,9 +200,9 @@ def bars(measured: dict[str, dict[str, Timing]], alphas: tuple[float, ...]) -> l
 
 
 def _ratios(measured: dict[str, dict[str, Timing]], label: str) -> list[float]:
-    """Times as multiples of the linear ones, by set."""
+    """Times as multiples of the linear ones, by set; without end where a run took too long."""
     pairs = [(timings[label], timings[_linear_of(label)]) for timings in measured.values()]
-    return [timing.seconds / linear.seconds for timing, linear in pairs if timing.outcomes and linear.outcomes]
+    return [t.seconds / linear.seconds if t.outcomes else math.inf for t, linear in pairs if linear.outcomes]
 
 
 def _verdict(text: str, value: float, bar: float, at_least: bool = True) -> dict[str, Any]:

@@ -22,6 +22,8 @@ from pomona.source.files import InputFile, Stream, empty_file, guess_lines
 
 #: Bytes of text parsed at once: large enough to hide the cost of a call, small enough for the caches.
 BLOCK_BYTES = 1 << 22
+#: The first blocks of a file are shorter, so that learning need not wait long: this size, then twice as many bytes each.
+FIRST_BYTES = 1 << 18
 #: The longest line that is read.
 MAX_LINE = 1 << 30
 #: Blocks that threads may be ahead of the reader of the chunks: two each, and enough that none of a few has to wait.
@@ -69,7 +71,7 @@ _buffers = BufferPool()
 
 def _whole_lines(stream: Stream, size: int, name: str) -> Iterator[NDArray[np.uint8]]:
     """Texts that end with a line; what follows the last newline of one is copied to the start of the next."""
-    rest = np.empty(0, np.uint8)
+    rest, most, size = np.empty(0, np.uint8), size, min(size, FIRST_BYTES)
     while True:
         room = _buffers.arrays({"text": (len(rest) + size, np.uint8)})["text"]
         room[: len(rest)] = rest
@@ -79,7 +81,7 @@ def _whole_lines(stream: Stream, size: int, name: str) -> Iterator[NDArray[np.ui
         stop = _after_last_newline(room, len(rest), filled)
         if stop:
             yield room[:stop]
-            rest = room[stop:filled].copy()
+            rest, size = room[stop:filled].copy(), max(size, min(2 * size, most))
         elif filled > MAX_LINE:
             raise DataFormatError(f"a line may have at most {MAX_LINE} bytes: is this a text file?", file=name)
         else:
