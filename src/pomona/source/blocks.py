@@ -22,7 +22,7 @@ from pomona.source.files import InputFile, Stream, empty_file, guess_lines
 
 #: Bytes of text parsed at once: large enough to hide the cost of a call, small enough for the caches.
 BLOCK_BYTES = 1 << 22
-#: The first blocks of a file are shorter, so that learning need not wait long: this size, then twice as many bytes each.
+#: The first blocks of a file are shorter, so that learning need not wait long: this size, then twice as much each.
 FIRST_BYTES = 1 << 18
 #: The longest line that is read.
 MAX_LINE = 1 << 30
@@ -71,7 +71,9 @@ _buffers = BufferPool()
 
 def _whole_lines(stream: Stream, size: int, name: str) -> Iterator[NDArray[np.uint8]]:
     """Texts that end with a line; what follows the last newline of one is copied to the start of the next."""
-    rest, most, size = np.empty(0, np.uint8), size, min(size, FIRST_BYTES)
+    rest, most = np.empty(0, np.uint8), size
+    if stream.compression is None:  # a damaged archive shall be found out before its text is looked at
+        size = min(size, FIRST_BYTES)
     while True:
         room = _buffers.arrays({"text": (len(rest) + size, np.uint8)})["text"]
         room[: len(rest)] = rest
