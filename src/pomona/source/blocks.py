@@ -23,7 +23,7 @@ from pomona.source.files import InputFile, Stream, empty_file, guess_lines
 #: Bytes of text parsed at once: large enough to hide the cost of a call, small enough for the caches.
 BLOCK_BYTES = 1 << 22
 #: The first blocks of a file are shorter, so that learning need not wait long: this size, then twice as much each.
-FIRST_BYTES = 1 << 18
+FIRST_BYTES = 1 << 20
 #: The longest line that is read.
 MAX_LINE = 1 << 30
 #: Blocks that threads may be ahead of the reader of the chunks: two each, and enough that none of a few has to wait.
