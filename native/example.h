@@ -16,6 +16,8 @@
 namespace pm {
 namespace PM_ISA {
 
+constexpr uint64_t kCached = 1 << 19;  // tables below half a megabyte need no prefetch
+
 template <class Real>
 struct Run {
   int degree;

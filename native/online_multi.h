@@ -4,8 +4,9 @@
 #include <cmath>
 
 #include "example.h"
+#include "lanes.h"
 #include "loss.h"
-#include "online_single.h"
+#include "steps.h"
 
 namespace pm {
 namespace PM_ISA {

@@ -8,6 +8,7 @@
 #include "example.h"
 #include "lanes.h"
 #include "loss.h"
+#include "steps.h"
 
 namespace pm {
 namespace PM_ISA {
@@ -17,59 +18,7 @@ struct Slot {
   Real w, G, s, z;
 };
 
-constexpr uint64_t kCached = 1 << 19;  // tables below half a megabyte need no prefetch
 constexpr int64_t kFeaturesAhead = 64, kIndicesAhead = 128;
-
-template <class Real>
-struct Tiny;  // values smaller than this count as zero: their inverse would overflow
-template <>
-struct Tiny<float> { static constexpr float value = 4e-38f; };
-template <>
-struct Tiny<double> { static constexpr double value = 1e-300; };
-
-// |w| after flowing down l1 |w| + l2 w^2 / 2 for a time tau. Flows compose, so doing it late is doing it exactly.
-template <class Real>
-inline Real regularized(Real w, double tau, double l1, double l2) {
-  double size = std::fabs(static_cast<double>(w));
-  if (l2 > 0) {
-    const double decay = std::expm1(-l2 * tau);
-    size += decay * (size + l1 / l2);
-  } else {
-    size -= l1 * tau;
-  }
-  return size > 0 ? static_cast<Real>(std::copysign(size, static_cast<double>(w))) : Real(0);
-}
-
-// FTRL-proximal (McMahan et al., 2013) for one weight and its gradient g.
-template <class Real>
-inline void ftrl(const pm_online& m, Real& w, Real& G, Real& z, double g, bool penalized) {
-  const double grown = G + g * g;
-  const double dual = z + g - (std::sqrt(grown) - std::sqrt(static_cast<double>(G))) / m.learning_rate * w;
-  const double l1 = penalized ? m.l1 : 0, l2 = penalized ? m.l2 : 0;
-  G = static_cast<Real>(grown);
-  z = static_cast<Real>(dual);
-  w = static_cast<Real>(std::fabs(dual) <= l1 ? 0
-                                              : -(dual - std::copysign(l1, dual)) /
-                                                    ((m.ftrl_beta + std::sqrt(grown)) / m.learning_rate + l2));
-}
-
-// The step size of this example (the t-th, counted from 1).
-inline double step_size(const pm_online& m) {
-  if (m.adaptive) return m.learning_rate;
-  const double t = m.examples + 1;
-  return m.l2 > 0 ? m.learning_rate / (m.l2 * (t + 1)) : m.learning_rate / std::sqrt(t);
-}
-
-// How far the clock of regularisation moves. SGD shrinks by exactly 1 - eta l2 in a step, as in Theorem 1 of the apple paper.
-inline double clock_step(const pm_online& m, double eta, double scale) {
-  return m.adaptive || m.l2 == 0 || eta * m.l2 >= 1 ? eta * scale : -std::log1p(-eta * m.l2) / m.l2;
-}
-
-// m of the update: how much smaller than the largest value seen the features are on average.
-inline double mean_scale(const pm_online& m) {
-  const double ratio = m.normalized && m.scale_sum > 0 ? m.weight_sum / m.scale_sum : 1.0;
-  return m.adaptive ? std::sqrt(ratio) : ratio;
-}
 
 template <class Real>
 class Single {

@@ -130,4 +130,5 @@ def _distinct(labels: NDArray[Any], numeric: bool) -> list[Any]:
         lowest, highest = labels.min(), labels.max()
         if ((labels == lowest) | (labels == highest)).all():
             return [lowest.item(), highest.item()] if lowest != highest else [lowest.item()]
-    return np.unique(labels).tolist()  # type: ignore[no-any-return]
+    distinct: list[Any] = np.unique(labels).tolist()
+    return distinct
