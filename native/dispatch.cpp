@@ -37,6 +37,17 @@ int32_t pm_online_predict(const pm_online* model, const pm_chunk* chunk, void* s
   return PM_DISPATCH(online_predict(*model, *chunk, scratch, scratch_bytes, predictions));
 }
 
+int32_t pm_move_products(const pm_region* from, const pm_parents* parents, const int64_t* used, int64_t n,
+                         int64_t slot_bytes, int64_t tag_byte, const pm_region* to, pm_product* owners,
+                         uint32_t* places) {
+  return PM_DISPATCH(move_products(*from, *parents, used, n, slot_bytes, tag_byte, *to, owners, places));
+}
+
+int32_t pm_find_products(const pm_region* region, int64_t slot_bytes, int64_t tag_byte, const uint64_t* keys, int64_t n,
+                         int64_t* places) {
+  return PM_DISPATCH(find_products(*region, slot_bytes, tag_byte, keys, n, places));
+}
+
 int32_t pm_online_expand(const pm_online* model, const pm_chunk* chunk, void* scratch, int64_t scratch_bytes,
                          int64_t* indptr, uint32_t* columns, float* values, int64_t capacity, int64_t* done) {
   return PM_DISPATCH(

@@ -15,6 +15,11 @@
                         int64_t* indptr, uint32_t* columns, float* values, int64_t capacity, int64_t* done);        \
   int32_t online_predict(const pm_online& model, const pm_chunk& chunk, void* memory, int64_t memory_bytes,         \
                          double* predictions);                                                                      \
+  int32_t move_products(const pm_region& from, const pm_parents& parents, const int64_t* used, int64_t n,           \
+                        int64_t slot_bytes, int64_t tag_byte, const pm_region& to, pm_product* owners,              \
+                        uint32_t* places);                                                                          \
+  int32_t find_products(const pm_region& region, int64_t slot_bytes, int64_t tag_byte, const uint64_t* keys,        \
+                        int64_t n, int64_t* places);                                                                \
   int32_t tuples_explore(pm_tuples& tuples, const uint32_t* codes, int64_t n, const pm_tuples* lower,               \
                          const int32_t* parents, void* memory);                                                     \
   int32_t tuples_rows(const pm_tuples& tuples, const uint32_t* codes, int64_t n, uint32_t* rows);                    \

@@ -49,15 +49,3 @@ int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows,
   }
   return PM_OK;
 }
-
-int32_t pm_place_products(const uint64_t* keys, int64_t n, uint8_t* taken, uint64_t n_slots, uint32_t* places) {
-  const uint64_t mask = n_slots - 1;
-  if (n_slots == 0 || (n_slots & mask) || n_slots > (uint64_t{1} << 32) || static_cast<uint64_t>(n) >= n_slots) return PM_BAD_INPUT;
-  for (int64_t i = 0; i < n; ++i) {
-    uint64_t at = keys[i] & mask;
-    while (taken[at]) at = (at + 1) & mask;
-    taken[at] = 1;
-    places[i] = static_cast<uint32_t>(at);
-  }
-  return PM_OK;
-}

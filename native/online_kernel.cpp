@@ -229,5 +229,34 @@ int32_t online_predict(const pm_online& model, const pm_chunk& c, void* memory, 
                            : predict_as<double>(m, c, s, start, predictions);
 }
 
+int32_t move_products(const pm_region& from, const pm_parents& parents, const int64_t* used, int64_t n,
+                      int64_t slot_bytes, int64_t tag_byte, const pm_region& to, pm_product* owners, uint32_t* places) {
+  if (to.n_slots == 0 || (to.n_slots & (to.n_slots - 1)) || static_cast<uint64_t>(n) >= to.n_slots) return PM_BAD_INPUT;
+  const KeyTable table(to, slot_bytes, tag_byte);
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t slot = used[i];
+    const pm_product owner = parents.block ? pm_product{static_cast<uint32_t>(slot / parents.block),
+                                                        static_cast<uint32_t>(slot % parents.block)}
+                                           : parents.owners[slot];
+    const uint64_t id = parents.keys[owner.parent] + mix(owner.row), at = table.find(id).slot;
+    std::memcpy(static_cast<char*>(to.slots) + at * static_cast<uint64_t>(slot_bytes),
+                static_cast<const char*>(from.slots) + slot * slot_bytes, static_cast<size_t>(slot_bytes));
+    table.take(at, id);
+    owners[at] = owner;
+    places[i] = static_cast<uint32_t>(at);
+  }
+  return PM_OK;
+}
+
+int32_t find_products(const pm_region& region, int64_t slot_bytes, int64_t tag_byte, const uint64_t* keys, int64_t n,
+                      int64_t* places) {
+  const KeyTable table(region, slot_bytes, tag_byte);
+  for (int64_t i = 0; i < n; ++i) {
+    const KeyTable::Place place = table.find(keys[i]);
+    places[i] = place.found ? static_cast<int64_t>(place.slot) : -1;
+  }
+  return PM_OK;
+}
+
 }  // namespace PM_ISA
 }  // namespace pm

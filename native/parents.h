@@ -8,11 +8,9 @@
 #include <cstdint>
 #include <cstring>
 
-#if defined(__AVX2__) && defined(__BMI2__)
-#include <immintrin.h>
-#endif
-
 #include "hash.h"
+#include "key_table.h"
+#include "lanes.h"
 #include "pomona.h"
 
 namespace pm {
@@ -48,19 +46,21 @@ template <class Real>
 class Parents {
  public:
   Parents(const pm_online& model, char*& memory, int64_t n, int64_t expanded)
-      : model_(model), p_(*model.parents), present_(take<uint64_t>(memory, p_.words)),
+      : model_(model), p_(*model.parents), table_(KeyTable::of(model)), present_(take<uint64_t>(memory, p_.words)),
         position_(take<uint32_t>(memory, p_.n_factors)), cut_(take<uint32_t>(memory, p_.n_factors)),
         active_(take<uint32_t>(memory, p_.n)), value_(take<Real>(memory, p_.n)), key_(take<uint64_t>(memory, n)),
         place_(take<uint32_t>(memory, expanded + kBehind)), product_(take<Real>(memory, expanded + kBehind)),
         trial_(take<uint32_t>(memory, p_.joined ? expanded : 0)),
         trial_product_(take<Real>(memory, p_.joined ? expanded : 0)),
+        id_(take<uint64_t>(memory, p_.block ? 0 : expanded)), owner_(take<pm_product>(memory, p_.block ? 0 : expanded)),
         factors_(take<uint64_t>(memory, n / 64 + 1)), left_out_(take<uint64_t>(memory, p_.words + 1)),
         filter_(take<uint64_t>(memory, filter_words(model))) {}
   static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
     const pm_parents& p = *model.parents;
-    const int64_t tried = p.joined ? expanded : 0;
+    const int64_t tried = p.joined ? expanded : 0, keyed = p.block ? 0 : expanded;
     return taken<uint64_t>(p.words) + 2 * taken<uint32_t>(p.n_factors) + taken<uint32_t>(p.n) + taken<Real>(p.n) +
            taken<uint64_t>(n) + taken<uint32_t>(expanded + kBehind) + taken<Real>(expanded + kBehind) + taken<uint32_t>(tried) + taken<Real>(tried) +
+           taken<uint64_t>(keyed) + taken<pm_product>(keyed) +
            taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) + taken<uint64_t>(filter_words(model));
   }
 
@@ -152,9 +152,11 @@ class Parents {
     looked_ += static_cast<uint64_t>(most());
     if (!filtered_ && p_.used >= p_.limit && looked_ > model_.regions[1].n_slots && filter_words(model_)) fill_filter();
     for (int64_t k = 0; k < n_; ++k) key_[k] = mix(rows_[k]);
+    int64_t n = 0;
     each_piece([&](uint32_t parent, Real a, int64_t from, int64_t to) {
-      for (int64_t k = from; k < to; k += kBlock) find_block(parent, a, k, std::min(k + kBlock, to), learning);
+      n = filtered_ ? ask<true>(parent, a, from, to, n) : ask<false>(parent, a, from, to, n);
     });
+    find_asked(n, learning);
   }
 
   const uint32_t* places() const { return place_; }
@@ -165,7 +167,6 @@ class Parents {
   int64_t n_trials() const { return n_trials_; }
 
  private:
-  static constexpr int64_t kBlock = 128;
   static constexpr uint64_t kMostFiltered = 1 << 20;  // slots; beyond, the bits would not lie in a near cache
   static constexpr int64_t kBehind = kPlacesAhead + 8;  // places that may be read or written behind the last
 
@@ -271,63 +272,57 @@ class Parents {
     }
   }
 
-  char* tag_at(uint64_t place) const {
-    const pm_region& r = model_.regions[1];
-    const uint64_t tag = model_.n_outputs == 1 ? 3 : 1;  // a number that learning leaves alone
-    return static_cast<char*>(r.slots) + (place * static_cast<uint64_t>(model_.stride) + tag) * sizeof(Real);
-  }
-
-  uint64_t filter_bit(uint64_t id) const { return id >> 24 & (model_.regions[1].n_slots * 8 - 1); }
+  uint64_t filter_bits() const { return model_.regions[1].n_slots * 8 - 1; }
 
   void fill_filter() {
-    const uint64_t slots = model_.regions[1].n_slots;
+    const uint64_t slots = model_.regions[1].n_slots, bits = filter_bits();
     std::memset(filter_, 0, static_cast<size_t>(slots));
     for (uint64_t at = 0; at < slots; ++at) {
-      uint32_t tag;
-      std::memcpy(&tag, tag_at(at), sizeof tag);
-      if (!tag) continue;
-      const uint64_t bit = filter_bit(p_.keys[p_.owners[at].parent] + mix(p_.owners[at].row));
+      if (!table_.tag_at(at)) continue;
+      const uint64_t bit = (p_.keys[p_.owners[at].parent] + mix(p_.owners[at].row)) >> 24 & bits;
       filter_[bit >> 6] |= uint64_t{1} << (bit & 63);
     }
     filtered_ = true;
   }
 
-  // Slots are asked for before they are looked at.
-  void find_block(uint32_t parent, Real a, int64_t from, int64_t to, bool learning) {
-    const uint64_t mask = model_.regions[1].n_slots - 1, base = p_.keys[parent];
-    uint32_t maybe[kBlock];
-    int64_t n = 0;
+  // Slots of all products of an example are asked for before the first is looked at. The answer: how many there are.
+  template <bool filtered>
+  int64_t ask(uint32_t parent, Real a, int64_t from, int64_t to, int64_t n) {
+    const uint64_t base = p_.keys[parent], bits = filter_bits();
+    const uint64_t *const keys = key_, *const filter = filter_;
+    const Real* const x = x_;
+    uint64_t* const ids = id_;
+    Real* const products = product_;
+    const int64_t first = n;
     for (int64_t k = from; k < to; ++k) {
-      maybe[n] = static_cast<uint32_t>(k);
-      const uint64_t bit = filter_bit(base + key_[k]);
-      n += filtered_ ? filter_[bit >> 6] >> (bit & 63) & 1 : 1;
+      const uint64_t id = base + keys[k], bit = id >> 24 & bits;
+      ids[n] = id;
+      products[n] = a * x[k];
+      if (filtered) n += filter[bit >> 6] >> (bit & 63) & 1;
+      else owner_[n++] = {parent, rows_[k]};
     }
-    for (int64_t i = 0; i < n; ++i) __builtin_prefetch(tag_at((base + key_[maybe[i]]) & mask), 1);
+    for (int64_t i = first; i < n; ++i) table_.ask(ids[i]);
+    return n;
+  }
+
+  void find_asked(int64_t n, bool learning) {
+    const KeyTable table = table_;
+    const uint64_t* const ids = id_;
     for (int64_t i = 0; i < n; ++i) {
-      const int64_t k = maybe[i];
-      const uint64_t id = base + key_[k];
-      const uint32_t tag = static_cast<uint32_t>(id >> 32) | 1;
-      uint64_t at = id & mask;
-      for (;; at = (at + 1) & mask) {
-        uint32_t there;
-        std::memcpy(&there, tag_at(at), sizeof there);
-        if (there == tag) break;
-        if (there) continue;
-        if (!learning || p_.used >= p_.limit) {
-          at = mask + 1;
-          break;
-        }
-        std::memcpy(tag_at(at), &tag, sizeof tag);
-        p_.owners[at] = {parent, rows_[k]};
+      KeyTable::Place place = table.find(ids[i]);
+      if (!place.found && learning && p_.used < p_.limit) {
+        table.take(place.slot, ids[i]);
+        p_.owners[place.slot] = owner_[i];
         ++p_.used;
-        break;
+        place.found = true;
       }
-      if (at <= mask) keep(static_cast<uint32_t>(at), a * x_[k]);
+      if (place.found) keep(static_cast<uint32_t>(place.slot), product_[i]);
     }
   }
 
   const pm_online& model_;
   pm_parents& p_;
+  const KeyTable table_;
   uint64_t* present_;
   uint32_t *position_, *cut_, *active_;
   Real* value_;
@@ -336,6 +331,8 @@ class Parents {
   Real* product_;
   uint32_t* trial_;
   Real* trial_product_;
+  uint64_t* id_;
+  pm_product* owner_;
   uint64_t *factors_, *left_out_;  // as bits; factors_: which features are factors
   uint64_t* filter_;
   bool filtered_ = false;

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PM_INTERFACE_VERSION 2
+#define PM_INTERFACE_VERSION 3
 #define PM_API __attribute__((visibility("default")))
 
 typedef enum {
@@ -165,8 +165,15 @@ PM_API int32_t pm_online_expand(const pm_online* model, const pm_chunk* chunk, v
 // Moves the slots of a combinatorial region of this degree over n_rows rows into a hashed one (both of `stride`).
 PM_API int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows, pm_region* to);
 
-// Where products with these keys stand in an empty table of n_slots (a power of two, zeros in `taken`).
-PM_API int32_t pm_place_products(const uint64_t* keys, int64_t n, uint8_t* taken, uint64_t n_slots, uint32_t* places);
+// Moves the products in these slots of a region, found as `parents` says, to an empty region where they are found by key
+// (n_slots: a power of two). Slots have `slot_bytes`, at `tag_byte` the tag. owners: what stands in each new slot, places:
+// where each product stands now.
+PM_API int32_t pm_move_products(const pm_region* from, const pm_parents* parents, const int64_t* used, int64_t n,
+                                int64_t slot_bytes, int64_t tag_byte, const pm_region* to, pm_product* owners,
+                                uint32_t* places);
+// Where the products with these keys stand in such a region; -1: nowhere.
+PM_API int32_t pm_find_products(const pm_region* region, int64_t slot_bytes, int64_t tag_byte, const uint64_t* keys,
+                                int64_t n, int64_t* places);
 
 // ---- text to rows: VW and svmlight ----
 // Offsets into the text are 32 bits wide: a text is at most PM_MAX_TEXT bytes. It is whole lines: its last byte is '\n'.

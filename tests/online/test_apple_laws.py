@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pomona import _native
 from pomona.chunk import Chunk
 from pomona.errors import OptionError
+from pomona.learner import State
 from pomona.online import products
 from pomona.online.apple import AppleLearner, AppleParameters, equal_epochs
 from pomona.online.heuristics import Statistics
@@ -100,6 +102,34 @@ def test_a_learner_goes_on_from_its_state_in_the_middle_of_its_schedule(variant:
     assert same(whole, again)
 
 
+def test_products_are_found_where_an_earlier_version_put_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looked from the slot of the key on, not from the start of a cache line."""
+    monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
+    chunk, labels = stream("by key")
+    learner = make("by key")
+    learner.learn(chunk.slice(0, 350), labels[:350])
+    state = learner.state()
+    assert state.header.pop("homes") == 4
+    taken, slots, owners = state.arrays["taken"], state.arrays["slots1"], state.arrays["owners"]
+    keys = learner.parents.keys[owners[:, 0]] + _native.mix(owners[:, 1].astype(np.uint64))
+    places: dict[int, int] = {}
+    for i, key in enumerate(keys.tolist()):
+        slot = key % len(slots)
+        while slot in places:
+            slot = (slot + 1) % len(slots)
+        places[slot] = i
+    order = sorted(places)
+    moved = np.zeros_like(slots)
+    moved[order] = slots[taken[[places[slot] for slot in order]]]
+    arrays = {**state.arrays, "slots1": moved, "taken": np.array(order)}
+    arrays["owners"] = owners[[places[slot] for slot in order]]
+    again = AppleLearner.from_state(State(state.header, arrays))
+    assert again.predict(chunk).tobytes() == learner.predict(chunk).tobytes()
+    for each in (again, learner):
+        each.learn(chunk.slice(350, 400), labels[350:])
+    assert again.predict(chunk).tobytes() == learner.predict(chunk).tobytes()
+
+
 def test_tables_by_key_hold_what_blocks_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     chunk, labels = stream("blocks")
     blocks, keys = make("blocks"), make("blocks")
@@ -122,7 +152,7 @@ def test_at_the_limit_the_strongest_products_stay(monkeypatch: pytest.MonkeyPatc
     limit = int(products.FULLEST * 1024)
     assert len(learner.grown.slots[1]) == 1024
     assert 0 < np.count_nonzero(learner.grown.owners_known()) <= limit
-    own = learner.grown.places_of([link for link in learner.parents.links if link[0] != ROOT])
+    own = learner.grown.places_of(learner.parents)
     assert len(own) == sum(len(m) > 1 for m in learner.parents.monomials)
 
 

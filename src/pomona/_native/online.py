@@ -222,18 +222,65 @@ def parents_pointer(parents: ParentsStruct) -> Any:
     return c.pointer(parents)
 
 
-lib.pm_place_products.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_uint64, c.c_void_p]
+lib.pm_move_products.argtypes = [
+    c.POINTER(RegionStruct),
+    c.POINTER(ParentsStruct),
+    c.c_void_p,
+    *[c.c_int64] * 3,
+    c.POINTER(RegionStruct),
+    *[c.c_void_p] * 2,
+]
 
 
-def place_products(keys: NDArray[np.uint64], n_slots: int) -> NDArray[np.uint32]:
-    """Where products with these keys stand in an empty table, put there in this order."""
-    places = np.empty(len(keys), np.uint32)
-    taken = np.zeros(n_slots, np.uint8)
-    status = lib.pm_place_products(
-        pointer(keys, np.uint64), len(keys), pointer(taken, np.uint8), n_slots, pointer(places, np.uint32)
+def move_products(
+    slots: NDArray[Any],
+    parents: ParentsStruct,
+    used: NDArray[np.int64],
+    to: NDArray[Any],
+    owners: NDArray[np.uint32],
+    tag: int,
+) -> NDArray[np.uint32]:
+    """Move products from these slots to an empty table where they are found by key; the answer: their new slots.
+
+    ``tag`` is the number of a slot that holds the tag; ``owners`` of the new table are filled in.
+    """
+    places = np.empty(len(used), np.uint32)
+    status = lib.pm_move_products(
+        RegionStruct(slots.ctypes.data, None, len(slots), False),
+        parents,
+        pointer(used, np.int64),
+        len(used),
+        slots.strides[0],
+        tag * slots.itemsize,
+        RegionStruct(to.ctypes.data, None, len(to), False),
+        pointer(owners, np.uint32),
+        pointer(places, np.uint32),
     )
     if status:
-        raise ValueError(f"{len(keys)} products do not go into {n_slots} slots")
+        raise ValueError(f"{len(used)} products do not go into {len(to)} slots")
+    return places
+
+
+lib.pm_find_products.argtypes = [
+    c.POINTER(RegionStruct),
+    *[c.c_int64] * 2,
+    c.c_void_p,
+    c.c_int64,
+    c.c_void_p,
+]
+
+
+def find_products(slots: NDArray[Any], keys: NDArray[np.uint64], tag: int) -> NDArray[np.int64]:
+    """Where products with these keys stand in a table where they are found by key; -1: nowhere."""
+    places = np.empty(len(keys), np.int64)
+    lib.pm_find_products(
+        RegionStruct(slots.ctypes.data, None, len(slots), False),
+        slots.strides[0],
+        tag * slots.itemsize,
+        pointer(keys, np.uint64),
+        len(keys),
+        pointer(places, np.int64),
+    )
     return places
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
@@ -22,6 +22,11 @@ from pomona.online.products import AppleTables
 from pomona.online.tables import taken
 from pomona.options import LearnOptions
 from pomona.task import Task
+
+#: Slots of a table that are looked at together when parents are chosen.
+PIECE = 1 << 15
+#: The smallest score above zero.
+TINY = np.nextafter(np.float32(0), np.float32(1))
 
 #: Where the number of examples is not known, rounds take place after this many and then whenever it has doubled.
 FIRST_ROUND = 1000
@@ -157,89 +162,114 @@ class AppleLearner(OnlineLearner):
     def _choose(self, size: int) -> list[tuple[int, int]]:
         """The links of the new parents, the best first."""
         assert self.rule is not None
-        links, statistics = self._candidates()
-        # In single precision, so that what is equal but for the last bits of sums ties.
-        scores = np.asarray(self.rule.parents(statistics), np.float32)
-        if scores.shape != (len(links),):
-            raise OptionError(f"the heuristic must give one score a monomial: {len(links)}; got shape {scores.shape}")
-        best = self._best(links, scores, size - 1 if self.apple.fallback else size)
-        if self.apple.fallback and len(best) < len(links):
-            best.append(self._simplest(links, statistics.degree, scores, best))
-        return [(int(links[i, 0]), int(links[i, 1])) for i in best]
+        fallback = self.apple.fallback
+        wanted = size - 1 if fallback else size
+        best: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
+        least = TINY
+        for links, statistics in self._candidates(in_pieces=self.rule.by_itself and not fallback):
+            # In single precision, so that what is equal but for the last bits of sums ties.
+            scores = np.asarray(self.rule.parents(statistics), np.float32)
+            if scores.shape != (len(links),):
+                raise OptionError(
+                    f"the heuristic must give one score a monomial: {len(links)}; got shape {scores.shape}"
+                )
+            top, least = _highest(scores, wanted, least)
+            best.append((links[top], scores[top]))
+        chosen = self._ranked(np.concatenate([a for a, _ in best]), np.concatenate([b for _, b in best]))[:wanted]
+        if fallback and len(chosen) < len(links):
+            chosen.append(self._simplest(links, statistics.degree, scores, chosen))
+        return chosen
 
-    def _candidates(self) -> tuple[NDArray[np.int64], Statistics]:
-        """Monomials that may become parents, by parent and row, and what is known of them."""
-        tables, parents = self.grown, self.parents
-        rows = _without(tables.appeared(0), [m[0] for m in parents.monomials if len(m) == 1])
-        if self.apple.expand:
-            rows = rows[rows < len(self._expandable)]
-            rows = rows[self._expandable[rows]]
-        slots = _without(tables.appeared(1), tables.places_of([link for link in parents.links if link[0] != ROOT]))
-        owners, partners = tables.products_at(slots)
-        degrees = parents.degrees[owners] + 1 if len(slots) else np.zeros(0, np.int64)
-        low = degrees < self.apple.most_factors
-        slots, owners, partners, degrees = (a[low] for a in (slots, owners, partners, degrees))
-        if self.apple.most_factors < 2:
-            rows = rows[:0]
-        links = np.concatenate([np.stack([np.full(len(rows), ROOT), rows], 1), np.stack([owners, partners], 1)])
-        return links, self._statistics(rows, slots, np.concatenate([np.ones(len(rows), np.int64), degrees]))
+    def _candidates(self, in_pieces: bool) -> Iterator[tuple[NDArray[np.int64], Statistics]]:
+        """Monomials that may become parents, by parent and row, and what is known of them.
 
-    def _statistics(self, rows: NDArray[np.int64], slots: NDArray[np.int64], degree: NDArray[np.int64]) -> Statistics:
-        """What is known of base features in these rows and of products in these slots."""
-        weights, scales, evidence, sums = [], [], [], []
-        for table, places in ((0, rows), (1, slots)):
-            w, s = self.weights_of(table, places)
-            inverse = np.where(s > 0, s, 1.0) if self.parameters.normalized else np.ones(len(s))
-            weights.append(w * inverse.reshape([-1] + [1] * (w.ndim - 1)))
-            scales.append(1 / inverse)
-            if self.rule is not None and self.rule.evidence:
-                evidence.append(self.grown.evidence(table, places))
-            if self.grown.keeps_moments:
-                sums.append(taken(self.grown.moments[table], places))
-        nothing = np.broadcast_to(0.0, (len(degree), 3 + self.parameters.n_outputs))
-        total = np.concatenate(sums) if sums else nothing
+        In pieces, which stay in a near cache, or all at once.
+        """
+        sizes = [len(slots) for slots in self.grown.slots]
+        excluded = [np.sort(self.parents.single_rows()), self.grown.places_of(self.parents)]
+        ranges = [(t, i, i + PIECE) for t, size in enumerate(sizes) for i in range(0, max(size, 1), PIECE)]
+        pieces = (self._piece(t, start, stop, excluded[t]) for t, start, stop in ranges)
+        if in_pieces:
+            yield from pieces
+            return
+        links, statistics = zip(*pieces, strict=True)
+        yield np.concatenate(links), Statistics.joined(statistics)
+
+    def _piece(
+        self, table: int, start: int, stop: int, excluded: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], Statistics]:
+        """The candidates in these slots of a table."""
+        first, last = np.searchsorted(excluded, (start, stop))
+        places = _without(self.grown.appeared(table, start, stop), excluded[first:last])
+        if table == 0:
+            if self.apple.expand:
+                places = places[places < len(self._expandable)]
+                places = places[self._expandable[places]]
+            owners, rows, degree = np.full(len(places), ROOT), places, np.ones(len(places), np.int64)
+        else:
+            owners, rows = self.grown.products_at(places)
+            degree = self.parents.degrees[owners] + 1
+        if len(degree) and int(degree.max()) >= self.apple.most_factors:
+            low = degree < self.apple.most_factors
+            places, owners, rows, degree = (a[low] for a in (places, owners, rows, degree))
+        return np.stack([owners, rows], 1), self._statistics(table, places, degree)
+
+    def _statistics(self, table: int, places: NDArray[np.int64], degree: NDArray[np.int64]) -> Statistics:
+        """What is known of the features in these slots of a table."""
+        assert self.rule is not None
+        w, s = self.weights_of(table, places)
+        inverse = np.where(s > 0, s, 1.0) if self.parameters.normalized else np.ones(len(s))
+        nothing = np.broadcast_to(0.0, (len(places), 3 + self.parameters.n_outputs))
+        sums = taken(self.grown.moments[table], places) if self.grown.keeps_moments else nothing
         return Statistics(
-            weight=np.concatenate(weights),
-            scale=np.concatenate(scales),
+            weight=w * inverse.reshape([-1] + [1] * (w.ndim - 1)),
+            scale=1 / inverse,
             degree=degree,
-            evidence=np.concatenate(evidence) if evidence else nothing[:, 0],
-            count=total[:, 2],
-            moment=total[:, 0],
-            error_moment=total[:, 1],
-            gradient=total[:, 3:],
+            evidence=self.grown.evidence(table, places) if self.rule.evidence else nothing[:, 0],
+            count=sums[:, 2],
+            moment=sums[:, 0],
+            error_moment=sums[:, 1],
+            gradient=sums[:, 3:],
         )
 
-    def _best(self, links: NDArray[np.int64], scores: NDArray[np.float32], size: int) -> list[int]:
-        """The highest scores above zero; of equal ones those of lower degree, then of smaller rows."""
-        good = np.flatnonzero(scores > 0)
-        if size <= 0:
-            return []
-        if len(good) > size:
-            threshold = -np.partition(-scores[good], size - 1)[size - 1]
-            good = good[scores[good] >= threshold]
-        monomials = [self.parents.product(*link) for link in links[good].tolist()]
-        ranked = sorted(zip(-scores[good], map(len, monomials), monomials, good.tolist(), strict=True))
-        return [i for *_, i in ranked[:size]]
+    def _ranked(self, links: NDArray[np.int64], scores: NDArray[np.float32]) -> list[tuple[int, int]]:
+        """Links by falling score; of equal ones those of lower degree come first, then of smaller rows."""
+        pairs: list[tuple[int, int]] = [(parent, row) for parent, row in links.tolist()]
+        monomials = [self.parents.product(*pair) for pair in pairs]
+        return [
+            pair for *_, pair in sorted(zip((-scores).tolist(), map(len, monomials), monomials, pairs, strict=True))
+        ]
 
     def _simplest(
-        self, links: NDArray[np.int64], degree: NDArray[np.int64], scores: NDArray[np.float32], taken: list[int]
-    ) -> int:
+        self,
+        links: NDArray[np.int64],
+        degree: NDArray[np.int64],
+        scores: NDArray[np.float32],
+        chosen: list[tuple[int, int]],
+    ) -> tuple[int, int]:
         """The fall-back rule of section 2.4: a monomial of the smallest degree that is left."""
-        left = _without(np.arange(len(links)), taken)
-        left = left[degree[left] == degree[left].min()]
-        finite = np.where(scores[left] > 0, scores[left], 0.0)
-        left = left[finite == finite.max()]
-        return int(min(left.tolist(), key=lambda i: self.parents.product(*links[i].tolist())))
+        left = np.array([link not in chosen for link in map(tuple, links.tolist())], np.bool_)
+        left &= degree == degree[left].min()
+        finite = np.where(scores > 0, scores, 0.0)
+        left &= finite == finite[left].max()
+        return min(
+            ((parent, row) for parent, row in links[left].tolist()), key=lambda link: self.parents.product(*link)
+        )
 
     def _join(self, size: int) -> None:
         """Of the products on trial, those with the best score become features."""
         tables = self.grown
         assert self.rule is not None and self.rule.trial is not None and tables.joined is not None
         slots = np.flatnonzero((tables.moments[1][:, 2] > 0) & (tables.joined == 0))
-        links = np.stack(tables.products_at(slots), 1)
-        degree = self.parents.degrees[links[:, 0]] + 1 if len(slots) else np.zeros(0, np.int64)
-        scores = np.asarray(self.rule.trial(self._statistics(np.zeros(0, np.int64), slots, degree)), np.float32)
-        tables.joined[slots[self._best(links, scores, size)]] = 1
+        owners, rows = tables.products_at(slots)
+        degree = self.parents.degrees[owners] + 1 if len(slots) else np.zeros(0, np.int64)
+        scores = np.asarray(self.rule.trial(self._statistics(1, slots, degree)), np.float32)
+        top, _ = _highest(scores, size)
+        slot_of = dict(
+            zip(zip(owners[top].tolist(), rows[top].tolist(), strict=True), slots[top].tolist(), strict=True)
+        )
+        best = self._ranked(np.stack([owners[top], rows[top]], 1), scores[top])[:size]
+        tables.joined[[slot_of[link] for link in best]] = 1
 
     # ---- the kernel's view ----
     @property
@@ -326,6 +356,7 @@ class AppleLearner(OnlineLearner):
             "nonzeros": int(self._model.nonzeros),
             "block": tables.block,
             "may_prune": tables.may_prune,
+            "homes": tables.homes,
         }
         arrays = dict(state.arrays)
         if tables.block == 0:
@@ -366,9 +397,26 @@ class AppleLearner(OnlineLearner):
         if learner.apple.expand:
             learner._expandable = np.zeros(int(arrays["expandable"].max(initial=-1)) + 1, np.bool_)
             learner._expandable[arrays["expandable"]] = True
+        if tables.block == 0 and header.get("homes", 1) != tables.homes:
+            tables.find_again(learner.parents)
         learner._point()
         learner.plan(header["schedule"])
         return learner
+
+
+def _highest(scores: NDArray[np.float32], size: int, least: np.float32 = TINY) -> tuple[NDArray[np.int64], np.float32]:
+    """Places of the ``size`` highest scores from ``least`` on, with all that tie with the last, and that last score.
+
+    With fewer of them it is ``least``.
+    """
+    good = np.flatnonzero(scores >= least)
+    if len(good) <= size:
+        return good, least
+    if size <= 0:
+        return good[:0], least
+    high = scores[good]
+    least = -np.partition(-high, size - 1)[size - 1]
+    return good[high >= least], least
 
 
 def _without(rising: NDArray[np.int64], some: Any) -> NDArray[np.int64]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,11 @@ class Statistics:
     error_moment: Floats
     #: Sum of h r m, by output: (n, outputs).
     gradient: Floats
+
+    @classmethod
+    def joined(cls, parts: Sequence[Statistics]) -> Statistics:
+        """Statistics of the monomials of all parts."""
+        return cls(**{f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)})
 
 
 Heuristic = Callable[[Statistics], Floats]
@@ -87,6 +92,8 @@ class Rule:
     #: Whether sums of squared gradients, and sums over the epoch, are looked at.
     evidence: bool = False
     moments: bool = False
+    #: Whether the score of a monomial depends on its own statistics alone.
+    by_itself: bool = True
 
 
 RULES = {
@@ -102,7 +109,7 @@ RULES = {
 def rule_of(heuristic: str | Heuristic) -> Rule:
     """The rule of this name, or one made of a function of one's own."""
     if callable(heuristic):
-        return Rule(heuristic, evidence=True, moments=True)
+        return Rule(heuristic, evidence=True, moments=True, by_itself=False)
     if heuristic not in RULES:
         raise OptionError(
             f"the heuristic must be one of {', '.join(RULES)}, or a function of the statistics; got {heuristic!r}"

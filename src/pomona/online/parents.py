@@ -43,6 +43,10 @@ class Parents:
     def degrees(self) -> NDArray[np.int64]:
         return np.array([len(m) for m in self.monomials], np.int64)
 
+    def single_rows(self) -> NDArray[np.int64]:
+        """Rows of the parents that are base features."""
+        return np.array([m[0] for m in self.monomials if len(m) == 1], np.int64)
+
     def add(self, chosen: Sequence[tuple[int, int]]) -> None:
         """One more round: parents given by their links."""
         number = self.rounds[-1] + 1 if self.rounds else 0

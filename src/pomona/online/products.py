@@ -119,8 +119,6 @@ class AppleTables(Tables):
     def _to_keys(self, parents: Parents) -> None:
         """Products from blocks to the table found by key."""
         used = self.strongest(self.used_products(), parents)
-        self.owners = np.stack(np.divmod(np.arange(len(self.slots[1])), self.block), axis=1).astype(np.uint32)
-        self.block = 0
         self._rebuild(self._size_for(len(used)), used, parents)
 
     def _size_for(self, products: int) -> int:
@@ -134,6 +132,10 @@ class AppleTables(Tables):
             size, used, self.may_prune = self.largest, self.strongest(used, parents), False
         self._rebuild(size, used, parents)
 
+    def find_again(self, parents: Parents) -> None:
+        """Put products where they are looked for: an earlier pomona looked for them in other slots."""
+        self._rebuild(len(self.slots[1]), np.flatnonzero(self.owners_known()), parents)
+
     def strongest(self, slots: NDArray[np.int64], parents: Parents) -> NDArray[np.int64]:
         """Those of these products that can move predictions most, few enough for half the room at the limit."""
         most = int(FULLEST * self.largest / 2)
@@ -142,19 +144,15 @@ class AppleTables(Tables):
         K = self.parameters.n_outputs
         weights = self.slots[1][slots, :1] if K == 1 else self.slots[1][slots, 4 : 4 + K]
         strength = np.abs(weights).max(axis=1)
-        own = self.places_of([link for link in parents.links if link[0] != ROOT])
-        strength[np.isin(slots, own)] = np.inf  # parents stay
+        strength[np.isin(slots, self.places_of(parents), kind="table")] = np.inf  # parents stay
         return np.sort(slots[np.argpartition(-strength, most)[:most]])
 
     def _rebuild(self, n_slots: int, used: NDArray[np.int64], parents: Parents) -> None:
         """A table of ``n_slots`` found by key, with these slots of the old one."""
-        owners = taken(self.owners, used)
-        keys = parents.keys[owners[:, 0]] + _native.mix(owners[:, 1].astype(np.uint64))
-        places = _native.place_products(keys, n_slots)
-        slots, clocks = self._empty(n_slots), self._clocks(n_slots)
-        slots[places] = taken(self.slots[1], used)
-        tags = slots.view(np.uint32).reshape(n_slots, self.parameters.stride, -1)
-        tags[places, 3 if self.parameters.n_outputs == 1 else 1, 0] = (keys >> np.uint64(32)).astype(np.uint32) | 1
+        slots, clocks, owners = self._empty(n_slots), self._clocks(n_slots), np.zeros((n_slots, 2), np.uint32)
+        struct = parents.describe()
+        struct.block, struct.owners = self.block, self.owners.ctypes.data
+        places = _native.move_products(self.slots[1], struct, used, slots, owners, self._tag)
         if len(clocks):
             clocks[places] = self.touched[1][used]
         sums = self._sums(n_slots)
@@ -164,9 +162,8 @@ class AppleTables(Tables):
             joined = np.zeros(n_slots, np.uint8)
             joined[places] = self.joined[used]
             self.joined = joined
-        self.owners = np.zeros((n_slots, 2), np.uint32)
-        self.owners[places] = owners
-        self.slots[1], self.touched[1], self.moments[1] = slots, clocks, sums
+        self.slots[1], self.touched[1], self.moments[1], self.owners = slots, clocks, sums, owners
+        self.block = 0
         self.products_used = len(used)
 
     def widen(self, parameters: OnlineParameters) -> None:
@@ -178,14 +175,24 @@ class AppleTables(Tables):
     def owners_known(self) -> NDArray[np.bool_]:
         """Which slots of a table found by key are taken."""
         tags = self.slots[1].view(np.uint32).reshape(len(self.slots[1]), self.parameters.stride, -1)
-        return np.asarray(tags[:, 3 if self.parameters.n_outputs == 1 else 1, 0] != 0)
+        return np.asarray(tags[:, self._tag, 0] != 0)
 
-    def appeared(self, table: int) -> NDArray[np.int64]:
+    @property
+    def homes(self) -> int:
+        """Products are looked for from multiples of this number on: four slots of 16 bytes are a cache line."""
+        return 4 if self.slots[1].strides[0] == 16 else 1
+
+    @property
+    def _tag(self) -> int:
+        """The number of a slot that holds the tag of its product: one that learning leaves alone."""
+        return 3 if self.parameters.n_outputs == 1 else 1
+
+    def appeared(self, table: int, start: int = 0, stop: int | None = None) -> NDArray[np.int64]:
         """Slots of features that were learnt."""
-        slots, single = self.slots[table], self.parameters.n_outputs == 1
+        slots, single = self.slots[table][start:stop], self.parameters.n_outputs == 1
         if self.parameters.normalized:
-            return np.flatnonzero(slots[:, 2 if single else 0] != 0)
-        return np.flatnonzero(slots[:, :2].any(axis=1) if single else slots[:, 4:].any(axis=1))
+            return start + np.flatnonzero(slots[:, 2 if single else 0] != 0)
+        return start + np.flatnonzero(slots[:, :2].any(axis=1) if single else slots[:, 4:].any(axis=1))
 
     def evidence(self, table: int, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """Sums of squared gradients, over all outputs."""
@@ -208,18 +215,16 @@ class AppleTables(Tables):
         owners = taken(self.owners, slots).astype(np.int64)
         return owners[:, 0], owners[:, 1]
 
-    def places_of(self, products: list[tuple[int, int]]) -> NDArray[np.int64]:
-        """Slots of these products, given by parent and row; those that have none are left out."""
-        if not products:
-            return np.zeros(0, np.int64)
-        pairs = np.array(products, np.uint64)
+    def places_of(self, parents: Parents) -> NDArray[np.int64]:
+        """Slots of the products that are parents themselves, rising; those that have none are left out."""
         if self.block:
-            places = (pairs[:, 0] * np.uint64(self.block) + pairs[:, 1]).astype(np.int64)
-            return places[places < len(self.slots[1])]
-        wanted = pairs[:, 0] << np.uint64(32) | pairs[:, 1]
-        taken = np.flatnonzero(self.owners_known())
-        codes = self.owners[taken, 0].astype(np.uint64) << np.uint64(32) | self.owners[taken, 1].astype(np.uint64)
-        return taken[np.isin(codes, wanted)]
+            links = np.array([link for link in parents.links if link[0] != ROOT], np.int64).reshape(-1, 2)
+            places = links[:, 0] * self.block + links[:, 1]
+            places = places[places < len(self.slots[1])]
+        else:
+            places = _native.find_products(self.slots[1], parents.keys[parents.degrees > 1], self._tag)
+            places = places[places >= 0]
+        return np.sort(places)
 
     def forget_moments(self) -> None:
         """Sums start at zero again in each epoch."""
