@@ -112,6 +112,7 @@ class Example {
   // What load() relies on for all examples of a chunk: the highest row, where rows are used as they are, or the keys of
   // columns, for which there is room at `keys`.
   void look_at(const pm_chunk& c, uint32_t* keys) {
+    if (parents_) clean_until_ = clean(c) ? c.indptr[c.n] - kBehindRows : 0;
     if (!as_they_are_) return;
     const int64_t first = c.indptr[0], n = c.indptr[c.n] - first;
     if (!model_.regions[0].hashed) {
@@ -229,12 +230,43 @@ class Example {
   }
 
  private:
+  static constexpr int64_t kBehindRows = 8;  // rows and values that apple may read behind those of an example
+
+  // apple: rows that there is room for.
+  uint64_t rows_known() const {
+    const uint64_t room = model_.regions[0].n_slots, block = static_cast<uint64_t>(model_.parents->block);
+    return block ? std::min(room, block) : room;
+  }
+
+  // apple: whether the rows of every example rise, there is room for all of them, and no value is zero.
+  bool clean(const pm_chunk& c) const {
+    if (sizeof(Real) != sizeof(float) || model_.parents->fields || c.n == 0) return false;
+    const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
+    const int64_t first = c.indptr[0], stop = c.indptr[c.n];
+    uint32_t top = 0, zeros = 0, falls = 0;
+    for (int64_t k = first; k < stop; ++k) {
+      top = std::max(top, rows[k]);
+      zeros |= c.values[k] == 0;
+    }
+    for (int64_t k = first + 1; k < stop; ++k) falls += rows[k] <= rows[k - 1];
+    for (int64_t e = 0; e < c.n; ++e)  // from one example to the next they may fall
+      if (const int64_t k = c.indptr[e]; k > first && k < c.indptr[e + 1]) falls -= rows[k] <= rows[k - 1];
+    return !zeros && !falls && top < rows_known();
+  }
+
   // apple: rows and values without zeros, and the parents that the example has.
   bool load_rows(const pm_chunk& c, int64_t e, bool grow) {
     const pm_parents& p = *model_.parents;
     const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
-    uint64_t room = model_.regions[0].n_slots;
-    if (p.block) room = std::min(room, static_cast<uint64_t>(p.block));
+    if (c.indptr[e + 1] <= clean_until_) {
+      const int64_t first = c.indptr[e];
+      n_ = n_partners_ = c.indptr[e + 1] - first, sorted_ = true;
+      partner_row_ = rows + first, partner_x_ = reinterpret_cast<const Real*>(c.values + first);
+      linear_ = {1, 0, partner_row_, partner_x_, n_, Real(1), true};
+      parents_->find(partner_row_, partner_x_, n_, true);
+      return true;
+    }
+    const uint64_t room = rows_known();
     sorted_ = true;
     n_ = 0;
     for (int64_t k = c.indptr[e]; k < c.indptr[e + 1]; ++k) {
@@ -398,6 +430,7 @@ class Example {
   uint32_t top_ = ~uint32_t{0};
   bool by_field_ = false, sorted_ = false;
   bool as_they_are_ = false;
+  int64_t clean_until_ = 0;  // apple: features before this one are read from the chunk
   const uint32_t* keys_ = nullptr;  // of the chunk's columns
   Run<Real> linear_{};
   std::optional<Parents<Real>> parents_;
