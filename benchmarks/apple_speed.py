@@ -51,7 +51,13 @@ COMPARABLE = {1.0: 2.7, 0.25: 1.5}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = (*REAL, *STREAMS)
-    parser.add_argument("--sets", nargs="+", choices=names, default=names, metavar="SET", help=f"of {', '.join(names)}")
+    parser.add_argument(
+        "--sets",
+        nargs="+",
+        choices=(*names, *SETS),
+        metavar="SET",
+        help=f"default: {', '.join(names)}; with --all: all",
+    )
     parser.add_argument("--all", action="store_true", help="all sets, against our own linear learner only")
     parser.add_argument("--alphas", nargs="+", type=float, default=ALPHAS, metavar="A", help="default: 1 and 0.25")
     parser.add_argument("--repeat", type=int, default=3, metavar="N", help="runs of each (default: 3)")
@@ -75,7 +81,7 @@ class Entry:
 def run(args: argparse.Namespace) -> int:
     repeat, rows = (2, QUICK_ROWS) if args.quick else (args.repeat, args.most_rows)
     measured: dict[str, dict[str, Timing]] = {}
-    for name in SETS if args.all else args.sets:
+    for name in args.sets or (SETS if args.all else (*REAL, *STREAMS)):
         say(f"making the files of {name}")
         try:
             entries = list(_entries(name, rows, args))

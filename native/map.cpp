@@ -7,7 +7,9 @@
 
 namespace {
 
-constexpr int64_t kAhead = 32;  // ids between prefetch and use
+constexpr int64_t kAhead = 32;      // ids between prefetch and use
+constexpr uint64_t kNear = 1 << 12;  // entries of a map in a near cache: looking up costs less than following in vain
+constexpr int64_t kCheck = 1 << 11;  // ids after which it is asked whether following was worth while
 
 inline uint64_t home(uint64_t id, uint64_t mask) { return (id ^ (id >> 32)) & mask; }
 
@@ -75,7 +77,7 @@ struct All {
 template <class Wanted>
 inline int32_t insert(pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows, int64_t* fresh, int64_t* n_fresh,
                       int64_t* done, Wanted wanted) {
-  const uint64_t mask = map->capacity - 1;
+  const uint64_t mask = map->capacity - 1, kept = map->kept;
   pm_map_entry* const entries = map->entries;
   const uint64_t room = std::min(map->limit, map->capacity / 4 * 3);
   int64_t found_new = *n_fresh;
@@ -84,9 +86,9 @@ inline int32_t insert(pm_map* map, const uint64_t* ids, int64_t n, uint32_t* row
       i += 7;
       continue;
     }
-    if (i + kAhead < n && wanted(i + kAhead)) __builtin_prefetch(entries + home(ids[i + kAhead], mask));
+    if (i + kAhead < n && wanted(i + kAhead)) __builtin_prefetch(entries + home(ids[i + kAhead] & kept, mask));
     if (!wanted(i)) continue;
-    const uint64_t id = ids[i];
+    const uint64_t id = ids[i] & kept;
     uint64_t p = home(id, mask);
     while (entries[p].row_plus_one && entries[p].id != id) p = (p + 1) & mask;
     if (!entries[p].row_plus_one) {
@@ -118,27 +120,33 @@ int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, int32_t found
 }
 
 int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows) {
-  const uint64_t mask = map->capacity - 1;
+  const uint64_t mask = map->capacity - 1, kept = map->kept;
   const pm_map_entry* const entries = map->entries;
   const bool full = map->limit && map->count >= map->limit;
+  const bool near = map->capacity <= kNear;
   Follower follower;
+  bool follows = true;
+  int64_t followed = 0, check = kCheck;
   for (int64_t i = 0; i < n; ++i) {
-    if (follower.finds_eight(ids, i, n)) {
+    if (follows && follower.finds_eight(ids, i, n)) {
       std::memcpy(rows + i, rows + follower.place() - 7, 32);
       i += 7;
+      followed += 8;
       continue;
     }
-    if (follower.finds(ids, i, n)) {
+    if (near && i >= check) follows = 2 * followed > i, check = i + kCheck;
+    if (follows && follower.finds(ids, i, n)) {
       rows[i] = rows[follower.place()];
       continue;
     }
-    if (i + kAhead < n) __builtin_prefetch(entries + home(ids[i + kAhead], mask));
-    uint64_t p = home(ids[i], mask), row;
-    while ((row = row_of(entries[p])) && id_of(entries[p]) != ids[i]) p = (p + 1) & mask;
+    if (i + kAhead < n) __builtin_prefetch(entries + home(ids[i + kAhead] & kept, mask));
+    const uint64_t id = ids[i] & kept;
+    uint64_t p = home(id, mask), row;
+    while ((row = row_of(entries[p])) && id_of(entries[p]) != id) p = (p + 1) & mask;
     if (row)
       rows[i] = static_cast<uint32_t>(row - 1);
     else
-      rows[i] = full ? static_cast<uint32_t>(ids[i] % map->limit) : PM_NO_ROW;
+      rows[i] = full ? static_cast<uint32_t>(id % map->limit) : PM_NO_ROW;
   }
   return PM_OK;
 }

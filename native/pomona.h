@@ -50,6 +50,7 @@ typedef struct {
   uint64_t capacity;  // a power of two
   uint64_t count;     // rows handed out so far
   uint64_t limit;     // no more rows than this
+  uint64_t kept;      // the bits of an id that count
 } pm_map;
 #define PM_NO_ROW 0xffffffffu
 

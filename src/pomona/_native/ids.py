@@ -57,6 +57,7 @@ class _Map(c.Structure):
         ("capacity", c.c_uint64),
         ("count", c.c_uint64),
         ("limit", c.c_uint64),
+        ("kept", c.c_uint64),
     ]
 
 
@@ -71,17 +72,17 @@ _buffers = BufferPool()
 class IdMap:
     """Numbers 64-bit ids 0, 1, 2 … in the order of their first appearance.
 
-    From ``limit`` rows on, new ids share the rows of old ones, as in a hashed table. One thread may insert
-    while others find.
+    From ``limit`` rows on, new ids share the rows of old ones, as in a hashed table. Ids whose last ``bits`` are the
+    same are the same. One thread may insert while others find.
     """
 
-    def __init__(self, limit: int = NO_ROW - 1) -> None:
-        self._map = _Map(None, 0, 0, limit)
+    def __init__(self, limit: int = NO_ROW - 1, bits: int | None = None) -> None:
+        self._map = _Map(None, 0, 0, limit, 2 ** (64 if bits is None else bits) - 1)
         self._allocate(1024)
 
     def _allocate(self, capacity: int) -> None:
         entries = zeros((capacity, 2), np.uint64)  # id, row + 1
-        grown = _Map(entries.ctypes.data, capacity, 0, self._map.limit)
+        grown = _Map(entries.ctypes.data, capacity, 0, self._map.limit, self._map.kept)
         if self._map.capacity:
             lib.pm_map_rehash(c.byref(self._map), c.byref(grown))
         # What :meth:`find` uses, replaced as a whole.

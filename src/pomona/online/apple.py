@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pomona import _native
-from pomona._buffers import BufferPool
 from pomona.chunk import Chunk, RowChunk
 from pomona.errors import OptionError
 from pomona.learner import State
@@ -28,8 +27,6 @@ from pomona.task import Task
 PIECE = 1 << 15
 #: The smallest score above zero.
 TINY = np.nextafter(np.float32(0), np.float32(1))
-
-_buffers = BufferPool()
 
 #: Where the number of examples is not known, rounds take place after this many and then whenever it has doubled.
 FIRST_ROUND = 1000
@@ -318,11 +315,9 @@ class AppleLearner(OnlineLearner):
             self._expandable = grown
         self._expandable[wanted] = True
 
-    def _ids(self, ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        if self.apple.bits is None:
-            return ids
-        kept: NDArray[np.uint64] = _buffers.arrays({"ids": (len(ids), np.uint64)})["ids"]
-        return np.bitwise_and(ids, np.uint64(2**self.apple.bits - 1), out=kept)
+    @property
+    def _id_bits(self) -> int | None:
+        return self.apple.bits
 
     # ---- looking inside ----
     def factors_at(self, table: int, slots: list[int]) -> dict[int, tuple[int, ...]]:

@@ -246,11 +246,12 @@ class OnlineLearner:
 
     def look_up(self, ids: NDArray[np.uint64]) -> NDArray[np.uint32] | None:
         """Rows of features met so far, for ``Chunk.rows``; called on any thread."""
-        return None if self.map is None else self.map.find(self._ids(ids))
+        return None if self.map is None else self.map.find(ids)
 
-    def _ids(self, ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """What is numbered: ids, or less of them where features are to share rows."""
-        return ids
+    @property
+    def _id_bits(self) -> int | None:
+        """Bits by which ids are told apart; None: all."""
+        return None
 
     def _rows(self, chunk: Chunk, grow: bool) -> RowChunk:
         if isinstance(chunk, RowChunk):
@@ -266,14 +267,14 @@ class OnlineLearner:
             if grow:
                 self.names.note_hashed(chunk)
         else:
-            self.map = self.map or _native.IdMap(self.tables.row_limit)
-            indices = self._ids(indices)  # type: ignore[arg-type]  # uint64: columns by number took another branch
+            self.map = self.map or _native.IdMap(self.tables.row_limit, self._id_bits)
+            ids = indices.astype(np.uint64, copy=False)  # they are: columns by number took another branch
             if grow:
                 found = None if chunk.rows is None else chunk.rows[first:last]
-                indices, fresh = self.map.insert(indices, found)
+                indices, fresh = self.map.insert(ids, found)
                 self.names.note_fresh(chunk, fresh + first)
             else:
-                indices = self.map.find(indices)
+                indices = self.map.find(ids)
         return RowChunk(
             chunk.indptr - first if first else chunk.indptr,
             indices,
@@ -372,7 +373,7 @@ class OnlineLearner:
             if len(tables.touched[i]):
                 tables.touched[i][used] = arrays[f"touched{i}"]
         if header["mapped"]:
-            learner.map = _native.IdMap(tables.row_limit)
+            learner.map = _native.IdMap(tables.row_limit, learner._id_bits)
             learner.map.insert(arrays["ids"])
         tables.describe(learner._model)
         return learner
