@@ -176,7 +176,7 @@ class AppleLearner(OnlineLearner):
             top, least = _highest(scores, wanted, least)
             best.append((links[top], scores[top]))
         chosen = self._ranked(np.concatenate([a for a, _ in best]), np.concatenate([b for _, b in best]))[:wanted]
-        if fallback and len(chosen) < len(links):
+        if fallback and len(chosen) < len(links):  # all of them: there was one piece
             chosen.append(self._simplest(links, statistics.degree, scores, chosen))
         return chosen
 
@@ -236,9 +236,8 @@ class AppleLearner(OnlineLearner):
         """Links by falling score; of equal ones those of lower degree come first, then of smaller rows."""
         pairs: list[tuple[int, int]] = [(parent, row) for parent, row in links.tolist()]
         monomials = [self.parents.product(*pair) for pair in pairs]
-        return [
-            pair for *_, pair in sorted(zip((-scores).tolist(), map(len, monomials), monomials, pairs, strict=True))
-        ]
+        ranks = zip((-scores).tolist(), map(len, monomials), monomials, pairs, strict=True)
+        return [pair for *_, pair in sorted(ranks)]
 
     def _simplest(
         self,
@@ -248,27 +247,25 @@ class AppleLearner(OnlineLearner):
         chosen: list[tuple[int, int]],
     ) -> tuple[int, int]:
         """The fall-back rule of section 2.4: a monomial of the smallest degree that is left."""
-        left = np.array([link not in chosen for link in map(tuple, links.tolist())], np.bool_)
+        gone = set(chosen)
+        left = np.array([link not in gone for link in map(tuple, links.tolist())], np.bool_)
         left &= degree == degree[left].min()
         finite = np.where(scores > 0, scores, 0.0)
         left &= finite == finite[left].max()
-        return min(
-            ((parent, row) for parent, row in links[left].tolist()), key=lambda link: self.parents.product(*link)
-        )
+        pairs = ((parent, row) for parent, row in links[left].tolist())
+        return min(pairs, key=lambda pair: self.parents.product(*pair))
 
     def _join(self, size: int) -> None:
         """Of the products on trial, those with the best score become features."""
         tables = self.grown
         assert self.rule is not None and self.rule.trial is not None and tables.joined is not None
         slots = np.flatnonzero((tables.moments[1][:, 2] > 0) & (tables.joined == 0))
-        owners, rows = tables.products_at(slots)
-        degree = self.parents.degrees[owners] + 1 if len(slots) else np.zeros(0, np.int64)
-        scores = np.asarray(self.rule.trial(self._statistics(1, slots, degree)), np.float32)
+        links = np.stack(tables.products_at(slots), 1)
+        known = self._statistics(1, slots, self.parents.degrees[links[:, 0]] + 1)
+        scores = np.asarray(self.rule.trial(known), np.float32)
         top, _ = _highest(scores, size)
-        slot_of = dict(
-            zip(zip(owners[top].tolist(), rows[top].tolist(), strict=True), slots[top].tolist(), strict=True)
-        )
-        best = self._ranked(np.stack([owners[top], rows[top]], 1), scores[top])[:size]
+        slot_of = {(parent, row): slot for (parent, row), slot in zip(links[top].tolist(), slots[top], strict=True)}
+        best = self._ranked(links[top], scores[top])[:size]
         tables.joined[[slot_of[link] for link in best]] = 1
 
     # ---- the kernel's view ----

@@ -39,10 +39,6 @@ class Parents:
     def __len__(self) -> int:
         return len(self.monomials)
 
-    @property
-    def degrees(self) -> NDArray[np.int64]:
-        return np.array([len(m) for m in self.monomials], np.int64)
-
     def single_rows(self) -> NDArray[np.int64]:
         """Rows of the parents that are base features."""
         return np.array([m[0] for m in self.monomials if len(m) == 1], np.int64)
@@ -67,6 +63,7 @@ class Parents:
 
     def _build(self) -> None:
         n = len(self)
+        self.degrees = np.array([len(m) for m in self.monomials], np.int64)
         #: Rows that occur in parents.
         self.factors = np.unique(np.array([row for m in self.monomials for row in m], np.int64))
         place = {row: f for f, row in enumerate(self.factors.tolist())}
