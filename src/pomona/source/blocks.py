@@ -27,7 +27,7 @@ FIRST_BYTES = 1 << 20
 #: The longest line that is read.
 MAX_LINE = 1 << 30
 #: Blocks that threads may be ahead of the reader of the chunks: two each, and enough that none of a few has to wait.
-AHEAD, LEAST_AHEAD = 2, 8
+AHEAD, LEAST_AHEAD = 2, 4
 
 _BOM = b"\xef\xbb\xbf"
 T = TypeVar("T")
