@@ -53,7 +53,8 @@ class KeyTable {
         const __m128i tags = _mm_unpackhi_epi64(low, high);
         const int same = _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(tags, wanted)));
         const int free = _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(tags, _mm_setzero_si128())));
-        if (same | free) return {slot + static_cast<uint64_t>(__builtin_ctz(static_cast<unsigned>(same ? same : free))), same != 0};
+        const int stops = same ? same : free;
+        if (stops) return {slot + static_cast<uint64_t>(__builtin_ctz(static_cast<unsigned>(stops))), same != 0};
       }
     }
 #endif

@@ -59,8 +59,8 @@ class Parents {
     const pm_parents& p = *model.parents;
     const int64_t tried = p.joined ? expanded : 0, keyed = p.block ? 0 : expanded;
     return taken<uint64_t>(p.words) + 2 * taken<uint32_t>(p.n_factors) + taken<uint32_t>(p.n) + taken<Real>(p.n) +
-           taken<uint64_t>(n) + taken<uint32_t>(expanded + kBehind) + taken<Real>(expanded + kBehind) + taken<uint32_t>(tried) + taken<Real>(tried) +
-           taken<uint64_t>(keyed) + taken<pm_product>(keyed) +
+           taken<uint64_t>(n) + taken<uint32_t>(expanded + kBehind) + taken<Real>(expanded + kBehind) +
+           taken<uint32_t>(tried) + taken<Real>(tried) + taken<uint64_t>(keyed) + taken<pm_product>(keyed) +
            taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) + taken<uint64_t>(filter_words(model));
   }
 

@@ -80,6 +80,18 @@ def test_the_size_of_chunks_does_not_matter(variant: str) -> None:
     assert same(whole, parts)
 
 
+def test_parents_are_the_same_when_candidates_come_in_small_pieces(
+    variant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chunk, labels = stream(variant)
+    whole, pieces = make(variant), make(variant)
+    whole.learn(chunk, labels)
+    monkeypatch.setattr("pomona.online.apple.PIECE", 7)
+    pieces.learn(chunk, labels)
+    assert len(whole.parents) > 0
+    assert same(whole, pieces)
+
+
 def test_predicting_changes_nothing_and_never_advances_the_schedule(variant: str) -> None:
     chunk, labels = stream(variant)
     learner, other = make(variant), make(variant)
