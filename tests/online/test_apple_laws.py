@@ -142,6 +142,17 @@ def test_products_are_found_where_an_earlier_version_put_them(monkeypatch: pytes
     assert again.predict(chunk).tobytes() == learner.predict(chunk).tobytes()
 
 
+def test_a_product_of_no_parent_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
+    chunk, labels = stream("by key")
+    learner = make("by key")
+    learner.learn(chunk, labels)
+    state = learner.state()
+    state.arrays["owners"][5, 0] = len(learner.parents)
+    with pytest.raises(ValueError, match="a parent that does not exist"):
+        AppleLearner.from_state(state)
+
+
 def test_tables_by_key_hold_what_blocks_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     chunk, labels = stream("blocks")
     blocks, keys = make("blocks"), make("blocks")

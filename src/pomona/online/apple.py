@@ -384,6 +384,9 @@ class AppleLearner(OnlineLearner):
         tables.block = header["block"]
         tables.may_prune = header.get("may_prune", True)
         if tables.block == 0:
+            # The core follows these numbers without a look: a file may hold anything.
+            if len(arrays["owners"]) and int(arrays["owners"][:, 0].max()) >= len(learner.parents):
+                raise ValueError("a product belongs to a parent that does not exist")
             tables.owners = np.zeros((len(tables.slots[1]), 2), np.uint32)
             tables.owners[arrays["taken"]] = arrays["owners"]
             tables.products_used = len(arrays["taken"])
