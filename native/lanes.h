@@ -129,14 +129,20 @@ inline __attribute__((always_inline)) Octet load_quads(const float* low, const f
 }
 inline __attribute__((always_inline)) Four lower(Octet v) { return (Four)_mm256_castps256_ps128((__m256)v); }
 inline __attribute__((always_inline)) Four upper(Octet v) { return (Four)_mm256_extractf128_ps((__m256)v, 1); }
-inline __attribute__((always_inline)) bool any(OctetMask v) { return _mm256_movemask_ps((__m256)v) != 0; }
+inline __attribute__((always_inline)) unsigned bits_of(OctetMask v) {
+  return static_cast<unsigned>(_mm256_movemask_ps((__m256)v));
+}
 #endif
-inline __attribute__((always_inline)) bool any(FourMask v) {
+inline __attribute__((always_inline)) unsigned bits_of(FourMask v) {
 #if defined(__SSE__)
-  return _mm_movemask_ps((__m128)v) != 0;
+  return static_cast<unsigned>(_mm_movemask_ps((__m128)v));
 #else
-  return v[0] | v[1] | v[2] | v[3];
+  return (v[0] & 1u) | (v[1] & 2u) | (v[2] & 4u) | (v[3] & 8u);
 #endif
+}
+template <class Mask>
+inline __attribute__((always_inline)) bool any(Mask v) {
+  return bits_of(v) != 0;
 }
 
 }  // namespace PM_ISA

@@ -301,16 +301,31 @@ class Single {
     const Octet s = PM_SHUFFLE8(t2, t3, 0, 1, 8, 9, 4, 5, 12, 13), small = x * s;
     store<float>(scaled_x, small);
     const auto grown = (small > 1.0f) | (small < -1.0f) | ((s == 0.0f) & (x != 0.0f));
-    if (__builtin_expect(any(grown), 0)) grow_eight<learning>(at, x, w, G, scaled_x);
+    if (__builtin_expect(any(grown), 0)) grow_eight<learning>(at, x, s, small, grown, w, G, scaled_x);
   }
 
+  // Some of eight values are larger than ever.
   template <bool learning>
-  __attribute__((noinline)) void grow_eight(S* const* at, Octet x, float* w, float* G, float* scaled_x) {
+  __attribute__((noinline)) void grow_eight(S* const* at, Octet x, Octet s, Octet small, OctetMask grown, float* w,
+                                            float* G, float* scaled_x) {
+    if (learning && !meets_twice(at, bits_of(grown)))
+      return rescale(at, x, s, small, grown, w, G, scaled_x);
     for (int half = 0; half < 8; half += 4) {
       const Four quad = {x[half], x[half + 1], x[half + 2], x[half + 3]};
       gather_four<learning>(at[half], at[half + 1], at[half + 2], at[half + 3], quad, true, w + half, G + half,
                             scaled_x + half);
     }
+  }
+  // Whether a slot whose scale grows stands among the eight once more.
+  static bool meets_twice(S* const* at, unsigned grown) {
+    bool twice = false;
+    for (; grown; grown &= grown - 1) {
+      const int k = __builtin_ctz(grown);
+      int times = 0;
+      for (int i = 0; i < 8; ++i) times += at[i] == at[k];
+      twice |= times > 1;
+    }
+    return twice;
   }
 #endif
 
@@ -328,18 +343,22 @@ class Single {
     }
   }
 
-  // As `scaled` does, for four different slots of which some see a larger value than ever.
-  template <class Mask>
-  void rescale(S* const* at, Four x, Four s, Four small, Mask grown, float* w, float* G, float* scaled_x) {
-    const Four size = x < 0.0f ? -x : x, shrink = 1.0f / (small < 0.0f ? -small : small), scale = 1.0f / size;
-    const Four one = {1, 1, 1, 1};
+  // As `scaled` does, for four or eight different slots of which some see a larger value than ever.
+  template <class Values, class Mask>
+  inline __attribute__((always_inline)) void rescale(S* const* at, Values x, Values s, Values small, Mask grown, float* w,
+                                                     float* G, float* scaled_x) {
+    const Values one = Values{} + 1.0f, size = x < 0.0f ? -x : x;
+    const Values shrink = one / (small < 0.0f ? -small : small), scale = one / size;
     const Mask grows = grown & (size >= Tiny<float>::value), before = grows & (s > 0.0f);
-    store_quad<float>(scaled_x, grows ? (x < 0.0f ? -one : one) : grown ? Four{} : small);
+    const Values scaled = grows ? (x < 0.0f ? -one : one) : grown ? Values{} : small;
+    std::memcpy(scaled_x, &scaled, sizeof scaled);
     float* const shrinking = m_.adaptive ? G : w;
-    const Four old = load_quad(shrinking), factor = m_.adaptive ? shrink * shrink : shrink;
-    store_quad<float>(shrinking, before ? old * factor : old);
-    for (int k = 0; k < 4; ++k) {
-      if (!grows[k]) continue;
+    Values shrunk;
+    std::memcpy(&shrunk, shrinking, sizeof shrunk);
+    shrunk = before ? shrunk * (m_.adaptive ? shrink * shrink : shrink) : shrunk;
+    std::memcpy(shrinking, &shrunk, sizeof shrunk);
+    for (unsigned which = bits_of(grows); which; which &= which - 1) {
+      const int k = __builtin_ctz(which);
       at[k]->s = scale[k];
       rescaled_ = true;
     }

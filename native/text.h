@@ -93,6 +93,11 @@ inline bool read_decimal(const char* p, const char* stop, const char* text_end, 
 bool read_double_slowly(const char* p, const char* stop, double& value);
 
 inline bool read_double(const char* p, const char* stop, const char* text_end, double& value) {
+  const bool negative = *p == '-';
+  if (stop - p - negative == 1 && is_digit(stop[-1])) {  // as labels are
+    value = (stop[-1] - '0') * kSigns[negative];
+    return true;
+  }
   Decimal d;
   // One rounding alone, hence exact, while the mantissa fits the 53 bits of a double.
   if (!read_decimal(p, stop, text_end, d) || d.mantissa > 1ll << 53) return read_double_slowly(p, stop, value);
@@ -179,6 +184,10 @@ constexpr double kSignedInverses[2][7] = {{1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e
 // m < 10^7 and k <= 6, is no middle between two floats (those have 25 bits, m / 5^k has 24), and one that is near
 // differs from it by 2^-45 of its size at least, far more than the product is off.
 inline bool read_short_float(const char* p, const char* stop, const char* text, float& value) {
+  if (stop - p == 1) {  // as counts and flags have it
+    value = static_cast<float>(*p - '0');
+    return is_digit(*p);
+  }
   const bool negative = *p == '-';
   p += negative;
   const int64_t digits = stop - p - 2;  // after the point

@@ -209,13 +209,30 @@ def test_numbers_between_two_floats_are_rounded_right() -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "beginning", "row"),
-    [("vw", b"1 |" + b"a" * 70_000 + b" x\n", b"1 |b 1:2 2:3\n"), ("svmlight", b"#" * 70_000 + b"\n", b"1 1:2 2:3\n")],
+    ("form", "empty", "row"),
+    [("vw", b"1 |%b\n", b"1 |b 1:2 2:3\n"), ("svmlight", b"#%b\n", b"1 1:2 2:3\n")],
 )
-def test_a_long_text_may_begin_with_few_features(form: Literal["vw", "svmlight"], beginning: bytes, row: bytes) -> None:
-    """How much a long text holds is guessed from its beginning; here that is far too little."""
-    n = 1_500_000 // len(row)
-    rows = _native.parse_text(np.frombuffer(beginning + n * row, np.uint8), form)
+def test_a_long_text_may_hold_most_features_at_one_place(
+    form: Literal["vw", "svmlight"], empty: bytes, row: bytes
+) -> None:
+    """How much a long text holds is guessed from pieces of it; here they see next to nothing."""
+    n = 80_000 // len(row)
+    text = empty % (b"a" * 110_000) + n * row + empty % (b"a" * 1_310_000)
+    rows = _native.parse_text(np.frombuffer(text, np.uint8), form)
     assert isinstance(rows, _native.TextRows)
-    assert rows.n_lines == n + 1 and len(rows.ids) == 2 * n + (form == "vw")
-    assert np.all(rows.values[-2 * n :].reshape(n, 2) == [2, 3])
+    assert rows.n_lines == n + 2 and len(rows.ids) == 2 * n
+    assert np.all(rows.values.reshape(n, 2) == [2, 3])
+
+
+@pytest.mark.parametrize("number", ["0", "7", "-3", "+4", "-0", "12", "-", "+", "x", ".", "5.", ".5"])
+def test_numbers_of_a_character_or_two(number: str) -> None:
+    """Labels and counts have a way of their own."""
+    parsed = _native.parse_text(np.frombuffer(f"{number} |a x:{number} y:1.5\n".encode(), np.uint8), "vw")
+    try:
+        expected = float(number)
+    except ValueError:
+        assert isinstance(parsed, _native.TextError)
+        return
+    assert isinstance(parsed, _native.TextRows)
+    assert parsed.labels[0] == expected
+    np.testing.assert_array_equal(parsed.values, [expected, 1.5] if expected else [1.5])

@@ -108,8 +108,8 @@ def gram_growth(ngrams: int, skips: int) -> int:
 
 _text_buffers = BufferPool()
 
-#: From this size on, how much a text holds is guessed from its beginning, and counted only where that was too little.
-_LONG, _BEGINNING = 1 << 20, 1 << 16
+#: From this size on, how much a text holds is guessed from pieces of it, and counted only where that was too little.
+_LONG, _PIECES, _PIECE = 1 << 20, 16, 1 << 12
 
 
 def _bounds(text: NDArray[np.uint8]) -> tuple[int, int, int]:
@@ -122,9 +122,12 @@ def _bounds(text: NDArray[np.uint8]) -> tuple[int, int, int]:
 def _rooms(text: NDArray[np.uint8]) -> Iterator[tuple[int, int, int]]:
     """As :func:`_bounds`: what is likely enough, then what is enough for certain."""
     if len(text) >= _LONG:
-        times = 1.25 * len(text) / _BEGINNING
-        lines, features, bars = (int(times * (bound + 1)) for bound in _bounds(text[:_BEGINNING]))
-        yield lines, features, bars
+        starts = range(0, len(text) - _PIECE, (len(text) - _PIECE) // (_PIECES - 1))
+        sample = np.concatenate([text[start : start + _PIECE] for start in starts])
+        times = len(text) / len(sample)
+        lines, features, bars = _bounds(sample)
+        # Few lines fit the sample, and they differ in length; room for a line costs little, and nothing if unused.
+        yield int(3 * times * (lines + 8)), int(1.25 * times * features), int(3 * times * (bars + 8))
     yield _bounds(text)
 
 
