@@ -96,14 +96,14 @@ template <class Real>
 inline __attribute__((always_inline)) void store_quad(Real* p, const Vec4<Real>& v) {
   std::memcpy(p, &v, sizeof v);
 }
-inline __attribute__((always_inline)) Vec4<float> root4(const Vec4<float>& v) {
+inline __attribute__((always_inline)) Vec4<float> root(const Vec4<float>& v) {
 #if defined(__SSE__)
   return (Vec4<float>)_mm_sqrt_ps((__m128)v);
 #else
   return Vec4<float>{std::sqrt(v[0]), std::sqrt(v[1]), std::sqrt(v[2]), std::sqrt(v[3])};
 #endif
 }
-inline __attribute__((always_inline)) Vec4<double> root4(const Vec4<double>& v) {
+inline __attribute__((always_inline)) Vec4<double> root(const Vec4<double>& v) {
   return Vec4<double>{std::sqrt(v[0]), std::sqrt(v[1]), std::sqrt(v[2]), std::sqrt(v[3])};
 }
 

@@ -28,6 +28,7 @@ class Multi {
     score_ = x_ + (max_expanded + 16) / 16 * 16;
     g2_ = score_ + padded_, q_ = g2_ + padded_, u_ = q_ + padded_, direction_ = u_ + padded_;
     regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
+    keeps_ = model.adaptive && model.gentle;
   }
   static int64_t padded(int64_t K) { return (K + 3) / 4 * 4; }
   static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
@@ -134,7 +135,7 @@ class Multi {
       for (int64_t k = 0; k < padded_; k += 4) {
         const V G = load_quad(sums + k) + load_quad(g2_ + k) * xx;
         store_quad<Real>(sums + k, G);
-        const V inverse = G > 0 ? 1 / root4(G) : V{};
+        const V inverse = G > 0 ? 1 / root(G) : V{};
         store_quad<Real>(q_ + k, load_quad(q_ + k) + inverse * xx);
         store_quad<Real>(direction + k, inverse * x);
       }
@@ -203,12 +204,15 @@ class Multi {
     if (slot[0] > 0 && small <= 1 && small >= -1) return small;
     const Real size = std::fabs(x);
     if (!(size >= Tiny<Real>::value)) return 0;
-    if (!learning) return slot[0] > 0 ? std::copysign(Real(1), x) : Real(0);
+    if (!learning) return slot[0] > 0 ? std::copysign(keeps_ ? kept(std::fabs(small)) : Real(1), x) : Real(0);
     if (slot[0] > 0) {
-      const Real shrink = 1 / std::fabs(small);
-      Real* const shrinking = m_.adaptive ? slot + 4 + padded_ : slot + 4;
-      const Real factor = m_.adaptive ? shrink * shrink : shrink;
-      for (int64_t k = 0; k < padded_; ++k) shrinking[k] *= factor;
+      const Real growth = std::fabs(small), shrink = 1 / growth;
+      Real *const w = slot + 4, *const G = w + padded_;
+      const Real factor = keeps_ ? kept(growth) : m_.adaptive ? Real(1) : shrink;
+      for (int64_t k = 0; k < padded_; ++k) {
+        w[k] *= factor;
+        if (m_.adaptive) G[k] *= shrink * shrink;
+      }
     }
     slot[0] = 1 / size;
     return std::copysign(Real(1), x);
@@ -228,7 +232,7 @@ class Multi {
   Example<Real> example_;
   const int64_t K_, padded_;
   int64_t n_ = 0;
-  bool regularized_;
+  bool regularized_, keeps_;
   Real** slot_;
   Real *x_, *score_, *g2_, *q_, *u_, *direction_;
 };

@@ -34,6 +34,7 @@ class Single {
     G_ = start + step;
     x_ = start + 2 * step;
     regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
+    keeps_ = model.adaptive && model.gentle;
   }
   static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
     return Example<Real>::bytes(model, max_features, max_expanded) + 128 + 3 * (max_expanded + 1 + 4 * 16) * static_cast<int64_t>(sizeof(Real));
@@ -173,11 +174,12 @@ class Single {
     if (value.s > 0 && small <= 1 && small >= -1) return small;
     const Real size = std::fabs(x);
     if (!(size >= Tiny<Real>::value)) return 0;
-    if (!learning) return value.s > 0 ? std::copysign(Real(1), x) : Real(0);
+    if (!learning) return value.s > 0 ? std::copysign(keeps_ ? kept(std::fabs(small)) : Real(1), x) : Real(0);
     if (value.s > 0) {
-      const Real shrink = 1 / std::fabs(small);
+      const Real growth = std::fabs(small), shrink = 1 / growth;
       if (m_.adaptive) value.G *= shrink * shrink;
       else value.w *= shrink;
+      if (keeps_) value.w *= kept(growth);
     }
     rescaled_ = true;
     slot.s = value.s = 1 / size;
@@ -347,16 +349,22 @@ class Single {
   template <class Values, class Mask>
   inline __attribute__((always_inline)) void rescale(S* const* at, Values x, Values s, Values small, Mask grown, float* w,
                                                      float* G, float* scaled_x) {
-    const Values one = Values{} + 1.0f, size = x < 0.0f ? -x : x;
-    const Values shrink = one / (small < 0.0f ? -small : small), scale = one / size;
+    const Values one = Values{} + 1.0f, size = x < 0.0f ? -x : x, growth = small < 0.0f ? -small : small;
+    const Values shrink = one / growth, scale = one / size;
     const Mask grows = grown & (size >= Tiny<float>::value), before = grows & (s > 0.0f);
-    const Values scaled = grows ? (x < 0.0f ? -one : one) : grown ? Values{} : small;
-    std::memcpy(scaled_x, &scaled, sizeof scaled);
-    float* const shrinking = m_.adaptive ? G : w;
-    Values shrunk;
-    std::memcpy(&shrunk, shrinking, sizeof shrunk);
-    shrunk = before ? shrunk * (m_.adaptive ? shrink * shrink : shrink) : shrunk;
-    std::memcpy(shrinking, &shrunk, sizeof shrunk);
+    const auto write = [](float* to, const Values& values) { std::memcpy(to, &values, sizeof values); };
+    const auto multiply = [&](float* at, const Values& factor) {
+      Values values;
+      std::memcpy(&values, at, sizeof values);
+      write(at, before ? values * factor : values);
+    };
+    write(scaled_x, grows ? (x < 0.0f ? -one : one) : grown ? Values{} : small);
+    if (m_.adaptive) multiply(G, shrink * shrink);
+    else multiply(w, shrink);
+    if (keeps_) {
+      const Values half = root(growth);
+      multiply(w, growth < 4.0f ? half : growth < 16.0f ? 4.0f / half : one);
+    }
     for (unsigned which = bits_of(grows); which; which &= which - 1) {
       const int k = __builtin_ctz(which);
       at[k]->s = scale[k];
@@ -465,6 +473,7 @@ class Single {
   double now_ = 0, squares_ = 0;  // squares_: of the scaled features, the intercept's 1 among them
   S nothing_{};
   bool regularized_, rescaled_ = false;
+  bool keeps_;  // whether a weight keeps more than what follows the scale of its feature
   Real *w_, *G_, *x_;
 };
 

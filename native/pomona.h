@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PM_INTERFACE_VERSION 3
+#define PM_INTERFACE_VERSION 4
 #define PM_API __attribute__((visibility("default")))
 
 typedef enum {
@@ -137,7 +137,7 @@ typedef struct {
   int32_t adaptive, normalized, invariant, ftrl;
   int32_t peer_order;       // rescale after predicting, as Vowpal Wabbit does (for comparison only)
   int32_t bounded;          // clip predictions to the range of the labels seen
-  int32_t reserved;
+  int32_t gentle;           // weights follow the scales of their features half of the way (adaptive updates)
   double learning_rate, l1, l2, quantile, ftrl_beta;
   double pause_at;  // number of examples, over all calls, after which to stop; 0: none
   // What learning changes:

@@ -58,7 +58,7 @@ def test_apple_expands_to_what_it_predicts_with() -> None:
     learner.learn(chunk, y)
     indptr, columns, values = learner.expand(chunk)
     weights, inverse = (np.concatenate(parts) for parts in zip(*map(learner.weights_of, (0, 1)), strict=True))
-    scaled = np.clip(values * inverse[columns], -1.0, 1.0)  # products of examples before the first round may be larger
+    scaled = learner.scaled(values, inverse[columns])  # products of examples before the first round may be larger
     X = sparse.csr_matrix((scaled, columns.astype(np.int64), indptr), (500, len(weights)))
     np.testing.assert_allclose(X @ weights + learner.intercepts(), learner.predict(chunk), rtol=1e-3, atol=1e-3)
 
@@ -79,7 +79,8 @@ def test_squares_are_fitted_as_by_ridge_regression(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("loss", "kind"), [("logistic", "sign"), ("softmax", "class")])
 def test_the_loss_comes_near_its_minimum(loss: str, kind: str) -> None:
-    learner = OnlineLearner(OnlineParameters(loss=loss, n_outputs=1 if kind == "sign" else 3), FIELDS)
+    parameters = OnlineParameters(loss=loss, n_outputs=1 if kind == "sign" else 3, learning_rate=0.1)
+    learner = OnlineLearner(parameters, FIELDS)
     chunk, y = labelled(kind)
     learner.learn(chunk, y)
     before = losses(learner.parameters, learner.predict(chunk), y).mean()

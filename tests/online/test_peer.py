@@ -92,7 +92,9 @@ def test_follows_the_peer(loss: str, expansion: str, values: str, weighted: bool
     labels, weights = write_stream(path, values, kind, weighted)
     expected, peer = run_peer(path, arguments + EXPANSIONS[expansion])
     bounded = loss in ("squared", "quantile", "hinge")
-    parameters = OnlineParameters(loss=loss, quantile=0.3, interactions=(expansion,), peer_order=True, bounded=bounded)
+    parameters = OnlineParameters(
+        loss=loss, quantile=0.3, interactions=(expansion,), peer_order=True, gentle=False, bounded=bounded
+    )
     own_loss, own = run_own(path, parameters)
     overflows = np.flatnonzero(np.abs(peer) > OVERFLOW) if loss == "poisson" else []
     if len(overflows):
@@ -109,7 +111,9 @@ def test_follows_the_peer_as_the_poisson_loss_explodes(tmp_path: Path) -> None:
     path = tmp_path / "stream.vw"
     labels, weights = write_stream(path, "normal", "count", False)
     expected, peer = run_peer(path, "--loss_function poisson -q :: -l 0.1")
-    parameters = OnlineParameters(loss="poisson", interactions=("quadratic",), peer_order=True, learning_rate=0.1)
+    parameters = OnlineParameters(
+        loss="poisson", interactions=("quadratic",), peer_order=True, gentle=False, learning_rate=0.1
+    )
     own_loss, own = run_own(path, parameters)
     assert np.abs(peer).max() < OVERFLOW and expected > 100
     assert as_deviance(own_loss, labels, weights) == pytest.approx(expected, rel=1e-3)

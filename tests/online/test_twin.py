@@ -15,6 +15,7 @@ from tests.reference.online import OnlineTwin
 UPDATES = {
     "adaptive": {},
     "adaptive, not invariant": {"invariant": False},
+    "adaptive, not gentle": {"gentle": False},
     "adaptive, not normalized": {"normalized": False, "learning_rate": 0.1},
     "normalized alone": {"adaptive": False},
     "adagrad": {"normalized": False, "invariant": False, "learning_rate": 0.01},

@@ -1,7 +1,7 @@
 """The online learner as slow, obvious Python, in the units of the papers: w, G, N for each monomial.
 
-Written from the update of Ross, Mineiro and Langford (2013), with each feature's weight rescaled before predicting;
-regularisation is applied to every weight after every example.
+Written from the update of Ross, Mineiro and Langford (2013), with each feature's weight rescaled before predicting,
+and less than there (`kept`); regularisation is applied to every weight after every example.
 """
 
 from __future__ import annotations
@@ -16,6 +16,11 @@ Monomial = tuple[int, ...]
 
 #: From this e^(yp) on the logistic loss is zero in 32 bits, and nothing is learnt.
 SOLVED = 2.0**24
+
+
+def kept(growth: float) -> float:
+    """How much more of a weight is kept, than follows the scale, when a value is ``growth`` times all before."""
+    return max(1.0, math.sqrt(min(growth, 16.0 / growth)))
 
 
 def monomials(
@@ -159,7 +164,10 @@ class OnlineTwin:
             if o.normalized and abs(x) > slot.N:
                 if slot.N > 0:
                     ratio = slot.N / abs(x)
-                    slot.w = [w * (ratio if o.adaptive else ratio**2) for w in slot.w]
+                    slot.w = [
+                        w * (ratio**2 if not o.adaptive else ratio * kept(1 / ratio) if o.gentle else ratio)
+                        for w in slot.w
+                    ]
                 slot.N = abs(x)
         predictions = self.scores(features)
         targets = [y] if K == 1 else [1.0 if k == y else -1.0 for k in range(K)]

@@ -61,7 +61,7 @@ class OnlineLearner:
     def _configure(self) -> None:
         parameters, model = self.parameters, self._model
         for name in (
-            "squares n_outputs stride adaptive normalized invariant ftrl peer_order bounded"
+            "squares n_outputs stride adaptive normalized invariant ftrl peer_order bounded gentle"
             " learning_rate l1 l2 quantile ftrl_beta"
         ).split():
             setattr(model, name, getattr(parameters, name))
@@ -189,6 +189,16 @@ class OnlineLearner:
             size = np.abs(w) - l1 * tau if l2 == 0 else (np.abs(w) + l1 / l2) * np.exp(-l2 * tau) - l1 / l2
             w = np.copysign(np.maximum(size, 0.0), w)
         return w, s
+
+    def scaled(self, values: NDArray[np.float32], inverse: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Values of features as predicting scales them: beyond the largest that was learnt from they count less."""
+        parameters = self.parameters
+        if not parameters.normalized:
+            return values
+        small = values * inverse
+        size = np.maximum(np.abs(small), np.float32(1))
+        root = np.sqrt(np.minimum(size, 16 / size)) if parameters.adaptive and parameters.gentle else 1.0
+        return np.where(size > 1, np.copysign(np.maximum(root, 1.0), small), small).astype(np.float32)
 
     def intercepts(self) -> NDArray[np.float64]:
         """The intercept of each output."""

@@ -60,6 +60,9 @@ class OnlineParameters:
     intercept: bool = True
     #: Clip predictions to the range of the labels seen so far.
     bounded: bool = False
+    #: When a value is larger than all before, its weight follows the scale half of the way; False: in full, as in
+    #: Vowpal Wabbit.
+    gentle: bool = True
     #: Rescale weights after predicting, as Vowpal Wabbit does; for comparisons with it.
     peer_order: bool = False
     bits: int | None = None
@@ -145,7 +148,8 @@ class OnlineParameters:
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> OnlineParameters:
-        return cls(**{**header, "interactions": tuple(header["interactions"])})
+        # The first models were not gentle, and do not say so.
+        return cls(**{"gentle": False, **header, "interactions": tuple(header["interactions"])})
 
 
 def _check_apple(options: LearnOptions, demand: Callable[[bool, str, object], None]) -> None:
