@@ -28,7 +28,6 @@ class Multi {
     score_ = x_ + (max_expanded + 16) / 16 * 16;
     g2_ = score_ + padded_, q_ = g2_ + padded_, u_ = q_ + padded_, direction_ = u_ + padded_;
     regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
-    keeps_ = model.adaptive && model.gentle;
   }
   static int64_t padded(int64_t K) { return (K + 3) / 4 * 4; }
   static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
@@ -45,6 +44,7 @@ class Multi {
     for (int64_t k = 0; k < padded_; ++k) score_[k] = g2_[k] = u_[k] = 0;
     if (m_.intercept) add(static_cast<Real*>(m_.intercept), nullptr, Real(1), learning);
     example_.each_run([&](const Run<Real>& run) {
+      keeps_ = keeps(m_, run.degree);
       const pm_region& r = m_.regions[run.degree - 1];
       const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
       Real* const slots = static_cast<Real*>(r.slots);
@@ -232,7 +232,7 @@ class Multi {
   Example<Real> example_;
   const int64_t K_, padded_;
   int64_t n_ = 0;
-  bool regularized_, keeps_;
+  bool regularized_, keeps_ = false;
   Real** slot_;
   Real *x_, *score_, *g2_, *q_, *u_, *direction_;
 };

@@ -34,7 +34,6 @@ class Single {
     G_ = start + step;
     x_ = start + 2 * step;
     regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
-    keeps_ = model.adaptive && model.gentle;
   }
   static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
     return Example<Real>::bytes(model, max_features, max_expanded) + 128 + 3 * (max_expanded + 1 + 4 * 16) * static_cast<int64_t>(sizeof(Real));
@@ -164,6 +163,7 @@ class Single {
     return run.degree > 1 && n_ == example_.n_linear() ? (n_ + kLanes - 1) / kLanes * kLanes : n_;
   }
   void begin(const Run<Real>& run) {
+    keeps_ = keeps(m_, run.degree);
     for (const int64_t start = start_of(run); n_ < start; ++n_) w_[n_] = x_[n_] = 0, G_[n_] = 1;
   }
 
@@ -473,7 +473,7 @@ class Single {
   double now_ = 0, squares_ = 0;  // squares_: of the scaled features, the intercept's 1 among them
   S nothing_{};
   bool regularized_, rescaled_ = false;
-  bool keeps_;  // whether a weight keeps more than what follows the scale of its feature
+  bool keeps_ = false;  // whether a weight keeps more than what follows the scale of its feature
   Real *w_, *G_, *x_;
 };
 

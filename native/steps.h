@@ -16,12 +16,15 @@ struct Tiny<double> { static constexpr double value = 1e-300; };
 
 // A value that exceeds all before, by the factor `growth`, scales its feature down. If the weight follows in full, as in
 // Vowpal Wabbit, it loses its effect on the values that it was learnt from; if it stays, its effect on the new one may be
-// far too strong. So it goes half of the way, and the more of it the larger the growth: what it is multiplied with, in
-// scaled units.
+// far too strong. So it goes half of the way up to a growth of 4, and the whole way from 16 on. What it is multiplied with,
+// in scaled units:
 template <class Real>
 inline Real kept(Real growth) {
   return growth < 4 ? std::sqrt(growth) : growth < 16 ? 4 / std::sqrt(growth) : Real(1);
 }
+
+// Whether weights of a degree do so. apple's products do not: they appear late, and small at first.
+inline bool keeps(const pm_online& m, int degree) { return m.adaptive && m.gentle && (degree == 1 || !m.parents); }
 
 // |w| after flowing down l1 |w| + l2 w^2 / 2 for a time tau. Flows compose, so doing it late is doing it exactly.
 template <class Real>

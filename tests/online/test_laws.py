@@ -259,7 +259,7 @@ def test_a_value_larger_than_all_before_counts_for_less(growth: float, outputs: 
     largest, other = (learner.predict(as_chunk([{0: x}], ids=True)) for x in (2.0, 2.0 * growth))
     factor = growth if growth <= 1 else max(1.0, min(growth, 16 / growth) ** 0.5)
     np.testing.assert_allclose(other, factor * largest, rtol=1e-6)
-    scaled = learner.scaled(np.array([2.0 * growth], np.float32), np.array([0.5], np.float32))
+    scaled = learner.scaled(np.array([2.0 * growth], np.float32), np.array([0.5], np.float32), np.array([0]))
     np.testing.assert_allclose(scaled, factor, rtol=1e-6)
     plain = OnlineLearner(replace(parameters, gentle=False))
     plain.learn(as_chunk([{0: 2.0}], ids=True), np.array([1.0]))

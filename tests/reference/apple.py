@@ -59,8 +59,8 @@ Products of the parents of a round are on trial from the next example on; the fi
 left over, one of the smallest degree: the one with the best score there, then by the tuple of ids; its score may be
 zero.
 
-The update, the losses and several outputs are those of :class:`tests.reference.online.OnlineTwin`. Parents are shared
-by all outputs.
+The update, the losses and several outputs are those of :class:`tests.reference.online.OnlineTwin`; but weights of
+products follow the scale in full. Parents are shared by all outputs.
 """
 
 from __future__ import annotations
@@ -147,6 +147,9 @@ class AppleTwin(OnlineTwin):
                     factors = tuple(sorted((*parent, i)))
                     found[factors] = math.prod(present[f] for f in factors)
         return found
+
+    def is_gentle(self, monomial: Monomial) -> bool:
+        return self.parameters.gentle and len(monomial) == 1
 
     def features(self, row: dict[int, float]) -> dict[Monomial, float]:
         base = {(f,): x for f, x in row.items() if x != 0}

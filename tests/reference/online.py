@@ -140,6 +140,9 @@ class OnlineTwin:
             return min(50.0, max(-50.0, p))
         return min(self.high, max(self.low, p)) if o.bounded and self.t else p
 
+    def is_gentle(self, monomial: Monomial) -> bool:
+        return self.parameters.gentle
+
     def features(self, row: dict[int, float]) -> dict[Monomial, float]:
         o = self.parameters
         found = monomials(row, o.interactions, o.squares, self.fields)
@@ -165,7 +168,7 @@ class OnlineTwin:
                 if slot.N > 0:
                     ratio = slot.N / abs(x)
                     slot.w = [
-                        w * (ratio**2 if not o.adaptive else ratio * kept(1 / ratio) if o.gentle else ratio)
+                        w * (ratio**2 if not o.adaptive else ratio * kept(1 / ratio) if self.is_gentle(key) else ratio)
                         for w in slot.w
                     ]
                 slot.N = abs(x)

@@ -137,7 +137,7 @@ def _examples(
         known = number[columns]
         kept = known >= 0
         ends = np.concatenate([[0], np.cumsum(kept)])[indptr]
-        scaled = learner.scaled(values[kept], inverse[known[kept]])
+        scaled = learner.scaled(values[kept], inverse[known[kept]], tables[known[kept]])
         part = sparse.csr_matrix((scaled, known[kept], ends), (len(chunk), len(places)))
         rows = np.flatnonzero(~np.isnan(chunk.labels))
         parts.append(part[rows])

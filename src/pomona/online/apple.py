@@ -317,6 +317,10 @@ class AppleLearner(OnlineLearner):
         return self.apple.bits
 
     # ---- looking inside ----
+    @property
+    def gentle_tables(self) -> int:
+        return min(super().gentle_tables, 1)  # products appear late, and small at first
+
     def factors_at(self, table: int, slots: list[int]) -> dict[int, tuple[int, ...]]:
         """The rows of the features whose product stands in each of these slots."""
         if table == 0:

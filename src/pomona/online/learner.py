@@ -190,15 +190,21 @@ class OnlineLearner:
             w = np.copysign(np.maximum(size, 0.0), w)
         return w, s
 
-    def scaled(self, values: NDArray[np.float32], inverse: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Values of features as predicting scales them: beyond the largest that was learnt from they count less."""
-        parameters = self.parameters
-        if not parameters.normalized:
+    @property
+    def gentle_tables(self) -> int:
+        """Tables, the first ones, whose weights follow the scales of their features half of the way."""
+        return len(self.tables.slots) if self.parameters.adaptive and self.parameters.gentle else 0
+
+    def scaled(
+        self, values: NDArray[np.float32], inverse: NDArray[np.float32], tables: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Values of features of some tables as predicting scales them: beyond the largest learnt they count less."""
+        if not self.parameters.normalized:
             return values
         small = values * inverse
         size = np.maximum(np.abs(small), np.float32(1))
-        root = np.sqrt(np.minimum(size, 16 / size)) if parameters.adaptive and parameters.gentle else 1.0
-        return np.where(size > 1, np.copysign(np.maximum(root, 1.0), small), small).astype(np.float32)
+        most = np.where(tables < self.gentle_tables, np.sqrt(np.minimum(size, 16 / size)), np.float32(1))
+        return np.where(size > 1, np.copysign(np.maximum(most, np.float32(1)), small), small).astype(np.float32)
 
     def intercepts(self) -> NDArray[np.float64]:
         """The intercept of each output."""
