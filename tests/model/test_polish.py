@@ -59,9 +59,8 @@ def test_apple_expands_to_what_it_predicts_with() -> None:
     indptr, columns, values = learner.expand(chunk)
     weights, inverse = (np.concatenate(parts) for parts in zip(*map(learner.weights_of, (0, 1)), strict=True))
     tables = (columns >= len(learner.tables.slots[0])).astype(np.int64)
-    scaled = learner.scaled(
-        values, inverse[columns], tables
-    )  # products of examples before the first round may be larger
+    # Products of examples before the first round may be larger than those that were learnt.
+    scaled = learner.scaled(values, inverse[columns], tables)
     X = sparse.csr_matrix((scaled, columns.astype(np.int64), indptr), (500, len(weights)))
     np.testing.assert_allclose(X @ weights + learner.intercepts(), learner.predict(chunk), rtol=1e-3, atol=1e-3)
 
