@@ -216,8 +216,8 @@ def test_a_long_text_may_hold_most_features_at_one_place(
     form: Literal["vw", "svmlight"], empty: bytes, row: bytes
 ) -> None:
     """How much a long text holds is guessed from pieces of it; here they see next to nothing."""
-    n = 80_000 // len(row)
-    text = empty % (b"a" * 110_000) + n * row + empty % (b"a" * 1_310_000)
+    n = 70_000 // len(row)
+    text = empty % (b"a" * 110_000) + n * row + empty % (b"a" * 1_320_000)
     rows = _native.parse_text(np.frombuffer(text, np.uint8), form)
     assert isinstance(rows, _native.TextRows)
     assert rows.n_lines == n + 2 and len(rows.ids) == 2 * n

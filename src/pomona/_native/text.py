@@ -122,12 +122,12 @@ def _bounds(text: NDArray[np.uint8]) -> tuple[int, int, int]:
 def _rooms(text: NDArray[np.uint8]) -> Iterator[tuple[int, int, int]]:
     """As :func:`_bounds`: what is likely enough, then what is enough for certain."""
     if len(text) >= _LONG:
-        starts = range(0, len(text) - _PIECE, (len(text) - _PIECE) // (_PIECES - 1))
-        sample = np.concatenate([text[start : start + _PIECE] for start in starts])
+        parts = text[: len(text) // _PIECES * _PIECES].reshape(_PIECES, -1)
+        sample = parts[:, :_PIECE].ravel()
         times = len(text) / len(sample)
         lines, features, bars = _bounds(sample)
-        # Few lines fit the sample, and they differ in length; room for a line costs little, and nothing if unused.
-        yield int(3 * times * (lines + 8)), int(1.25 * times * features), int(3 * times * (bars + 8))
+        # Few lines fit the sample, and they differ in length; room for one costs little, and nothing if it stays unused.
+        yield int(3 * times * (lines + 8)), int(1.25 * times * features), int(times * (bars + 8))
     yield _bounds(text)
 
 
