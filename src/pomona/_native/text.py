@@ -126,7 +126,7 @@ def _rooms(text: NDArray[np.uint8]) -> Iterator[tuple[int, int, int]]:
         sample = parts[:, :_PIECE].ravel()
         times = len(text) / len(sample)
         lines, features, bars = _bounds(sample)
-        # Few lines fit the sample, and they differ in length; room for one costs little, and nothing if it stays unused.
+        # Few lines fit the sample, and they differ in length; room for one costs little, and nothing while unused.
         yield int(3 * times * (lines + 8)), int(1.25 * times * features), int(times * (bars + 8))
     yield _bounds(text)
 
