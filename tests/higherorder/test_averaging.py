@@ -15,6 +15,7 @@ from pomona.higherorder.coded import CodedData, Rows
 from pomona.higherorder.discriminative import averaged
 from pomona.higherorder.options import ALROptions, AnJEOptions
 from pomona.model import load, train
+from pomona.model.inspect import as_text, describe
 from pomona.options import EncodeOptions, ReadOptions
 
 
@@ -58,6 +59,7 @@ def test_saved_and_inspected(tmp_path: Path) -> None:
     np.testing.assert_array_equal(ALRClassifier.load(tmp_path / "m.pomona").predict_proba(X), model.predict_proba(X))
     assert [column.name for column in again.encoder.columns] == ["a", "b", "kind"]
     assert any("kind = " in entry["feature"] for entry in again.learner.inspect(again.task, 20)["top"])
+    assert "models 3" in as_text(describe(again), "m.pomona")
 
 
 def test_on_disk_as_in_memory() -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: Classes stand side by side up to this many; beyond it only the class with the strongest weight is shown.
 _MAX_COLUMNS = 4
 _WIDTH = 79
+#: Options that the command line calls by another name.
+_SHOWN_AS = {"cuttings": "models"}
 
 
 def describe(model: Model[Any], top: int = 20) -> dict[str, Any]:
@@ -77,7 +79,7 @@ def _training_words(training: dict[str, Any]) -> str:
 
 
 def _option_words(name: str, value: Any) -> str:
-    name = name.replace("_", "-")
+    name = _SHOWN_AS.get(name, name).replace("_", "-")
     if isinstance(value, bool):
         return name if value else f"no {name}"
     return f"{name} {' '.join(map(str, value)) if isinstance(value, list) else value}"
