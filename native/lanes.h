@@ -46,7 +46,9 @@ inline __attribute__((always_inline)) double sum(const Vec<Real>& v) {
   return ((double(v[0]) + v[4]) + (double(v[1]) + v[5])) + ((double(v[2]) + v[6]) + (double(v[3]) + v[7]));
 }
 
-// Square roots. Compilers turn a loop over lanes into eight scalar roots, hence the instructions by name.
+inline float root(float v) { return std::sqrt(v); }
+inline double root(double v) { return std::sqrt(v); }
+// Square roots of vectors. Compilers turn a loop over lanes into eight scalar roots, hence the instructions by name.
 inline __attribute__((always_inline)) Vec<float> root(const Vec<float>& v) {
 #if defined(__AVX__)
   return (Vec<float>)_mm256_sqrt_ps((__m256)v);

@@ -361,10 +361,7 @@ class Single {
     write(scaled_x, grows ? (x < 0.0f ? -one : one) : grown ? Values{} : small);
     if (m_.adaptive) multiply(G, shrink * shrink);
     else multiply(w, shrink);
-    if (keeps_) {
-      const Values half = root(growth);
-      multiply(w, growth < 4.0f ? half : growth < 16.0f ? 4.0f / half : one);
-    }
+    if (keeps_) multiply(w, kept(growth));
     for (unsigned which = bits_of(grows); which; which &= which - 1) {
       const int k = __builtin_ctz(which);
       at[k]->s = scale[k];
