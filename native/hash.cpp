@@ -29,6 +29,16 @@ void pm_hash_strings(const char* data, const int64_t* offsets, int64_t n, uint64
     ids[i] = pm::hash_bytes(data + offsets[i], static_cast<size_t>(offsets[i + 1] - offsets[i]), seed);
 }
 
+void pm_take_strings(const char* data, const int64_t* offsets, const uint32_t* numbers, int64_t n, char* out,
+                     int64_t* ends) {
+  int64_t written = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t start = offsets[numbers[i]], size = offsets[numbers[i] + 1] - start;
+    std::memcpy(out + written, data + start, static_cast<size_t>(size));
+    ends[i] = written += size;
+  }
+}
+
 void pm_mix(const uint64_t* columns, int64_t n, uint64_t* ids) {
   for (int64_t i = 0; i < n; ++i) ids[i] = pm::mix(columns[i]);
 }

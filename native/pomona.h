@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PM_INTERFACE_VERSION 4
+#define PM_INTERFACE_VERSION 5
 #define PM_API __attribute__((visibility("default")))
 
 typedef enum {
@@ -36,6 +36,9 @@ PM_API const char* pm_instruction_set(void);
 PM_API uint64_t pm_hash(const char* bytes, int64_t n, uint64_t seed);
 // Strings laid out as in Arrow: string i is data[offsets[i] … offsets[i + 1]).
 PM_API void pm_hash_strings(const char* data, const int64_t* offsets, int64_t n, uint64_t seed, uint64_t* ids);
+// Copies some of the strings, one after the other: copy i ends at ends[i].
+PM_API void pm_take_strings(const char* data, const int64_t* offsets, const uint32_t* numbers, int64_t n, char* out,
+                            int64_t* ends);
 // Bijective mixing of column numbers into ids, and back.
 PM_API void pm_mix(const uint64_t* columns, int64_t n, uint64_t* ids);
 PM_API void pm_unmix(const uint64_t* ids, int64_t n, uint64_t* columns);

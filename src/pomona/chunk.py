@@ -31,13 +31,6 @@ class PackedNames(Sequence[str]):
         ends = [part.ends + start for part, start in zip(parts, starts.tolist(), strict=True)]
         return cls(np.concatenate([part.text for part in parts]), np.concatenate(ends))
 
-    def take(self, positions: NDArray[np.intp]) -> PackedNames:
-        """Some of the names, in this order."""
-        starts = np.concatenate([np.zeros(1, np.int64), self.ends[:-1]])[positions]
-        lengths = self.ends[positions] - starts
-        ends = np.cumsum(lengths)
-        return PackedNames(self.text[np.arange(lengths.sum()) + np.repeat(starts - ends + lengths, lengths)], ends)
-
     def __len__(self) -> int:
         return len(self.ends)
 

@@ -13,6 +13,7 @@ import pytest
 from pomona._native import NO_ROW, IdMap
 from pomona.errors import DataFormatError, OptionError
 from pomona.model import Model, Progress, train
+from pomona.model.train import Trainer
 from pomona.online.learner import OnlineLearner
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
 from pomona.source import blocks, open_source, vw
@@ -83,6 +84,29 @@ def test_blocks_and_threads_do_not_change_the_model(
     monkeypatch.setattr(vw, "BLOCK_BYTES", 1 << 14)
     assert len(list(open_source(clicks).chunks())) > 3
     assert same(first, train(clicks, read=ReadOptions(threads=3), learn=learn))
+
+
+def test_the_next_chunk_is_made_ready_while_one_is_learnt(clicks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vw, "BLOCK_BYTES", 1 << 14)
+    readied, learnt = threading.Semaphore(0), []
+    ready, learn = Trainer.ready, OnlineLearner.learn
+
+    def make_ready(self: Trainer, chunk: Any) -> Any:
+        try:
+            return ready(self, chunk)
+        finally:
+            readied.release()
+
+    def wait_and_learn(self: OnlineLearner, chunk: Any, *rest: Any) -> Any:
+        if not learnt:  # two chunks get ready although the first is not learnt yet
+            assert all(readied.acquire(timeout=30) for _ in range(2))
+        learnt.append(len(chunk))
+        return learn(self, chunk, *rest)
+
+    monkeypatch.setattr(Trainer, "ready", make_ready)
+    monkeypatch.setattr(OnlineLearner, "learn", wait_and_learn)
+    assert train(clicks).learner.examples == sum(learnt) == 3000
+    assert len(learnt) > 3
 
 
 def test_a_seed_fixes_the_model(clicks: str) -> None:

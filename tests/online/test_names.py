@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pomona._native import Marks
+from pomona._native import Marks, take_strings
 from pomona.chunk import Chunk
 from pomona.online.names import FeatureNames
 
@@ -23,6 +23,21 @@ def test_places_are_new_once(kind: type, n: int) -> None:
                 expected.append(position)
             met.add(place)
         assert marks.meet(indices).tolist() == expected
+
+
+@pytest.mark.parametrize("n", [1, 2, 300])
+def test_strings_are_taken_in_any_order(n: int) -> None:
+    rng = np.random.default_rng(n)
+    strings = [rng.bytes(size) for size in rng.integers(0, 40, n)]
+    offsets = np.cumsum([0, *map(len, strings)], dtype=np.int64)
+    data = np.frombuffer(b"".join(strings) + b"behind", np.uint8)
+    for numbers in (rng.integers(0, n, 3 * n).astype(np.uint32), np.zeros(0, np.uint32)):
+        taken, ends = take_strings(data, offsets, numbers)
+        starts = [0, *ends.tolist()]
+        found = [taken[a:b].tobytes() for a, b in zip(starts, ends.tolist(), strict=False)]
+        assert found == [strings[i] for i in numbers] and starts[-1] == len(taken)
+    with pytest.raises(ValueError, match=f"there are {n} strings, but number {n} was asked for"):
+        take_strings(data, offsets, np.array([n], np.uint32))
 
 
 def columns_of(columns: list[int], named: bool) -> Chunk:

@@ -36,6 +36,7 @@ from pomona._native.ids import (
     hash_strings,
     instruction_set,
     mix,
+    take_strings,
     unmix,
 )
 from pomona._native.library import (
@@ -122,6 +123,7 @@ __all__ = [
     "hash_name",
     "hash_rows",
     "hash_strings",
+    "take_strings",
     "instruction_set",
     "mix",
     "move_products",

@@ -16,6 +16,7 @@ lib.pm_instruction_set.restype = c.c_char_p
 lib.pm_hash.restype = c.c_uint64
 lib.pm_hash.argtypes = [c.c_char_p, c.c_int64, c.c_uint64]
 lib.pm_hash_strings.argtypes = [c.c_void_p, c.c_void_p, c.c_int64, c.c_uint64, c.c_void_p]
+lib.pm_take_strings.argtypes = [*[c.c_void_p] * 3, c.c_int64, *[c.c_void_p] * 2]
 lib.pm_mix.argtypes = lib.pm_unmix.argtypes = [c.c_void_p, c.c_int64, c.c_void_p]
 
 
@@ -29,12 +30,37 @@ def hash_name(name: bytes, seed: int = 0) -> int:
 
 def hash_strings(data: NDArray[np.uint8], offsets: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
     """Ids of strings laid out as in Arrow: string i is ``data[offsets[i]:offsets[i + 1]]``."""
+    ids = np.empty(_n_strings(data, offsets), np.uint64)
+    lib.pm_hash_strings(pointer(data, np.uint8), pointer(offsets, np.int64), len(ids), seed, pointer(ids, np.uint64))
+    return ids
+
+
+def take_strings(
+    data: NDArray[np.uint8], offsets: NDArray[np.int64], numbers: NDArray[np.uint32]
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Some of such strings, one after the other, and where each ends."""
+    n = _n_strings(data, offsets)
+    if len(numbers) and int(numbers.max()) >= n:
+        raise ValueError(f"there are {n} strings, but number {int(numbers.max())} was asked for")
+    out = np.empty(int(np.diff(offsets)[numbers].sum()), np.uint8)
+    ends = np.empty(len(numbers), np.int64)
+    lib.pm_take_strings(
+        pointer(data, np.uint8),
+        pointer(offsets, np.int64),
+        pointer(numbers, np.uint32),
+        len(numbers),
+        pointer(out, np.uint8),
+        pointer(ends, np.int64),
+    )
+    return out, ends
+
+
+def _n_strings(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> int:
+    """How many strings there are, once their places are known to be sound."""
     n = len(offsets) - 1
     if n > 0 and (offsets[0] < 0 or offsets[-1] > len(data) or (np.diff(offsets) < 0).any()):
         raise ValueError("string offsets must rise and stay inside the data")
-    ids = np.empty(max(n, 0), np.uint64)
-    lib.pm_hash_strings(pointer(data, np.uint8), pointer(offsets, np.int64), len(ids), seed, pointer(ids, np.uint64))
-    return ids
+    return max(n, 0)
 
 
 def mix(columns: NDArray[np.uint64]) -> NDArray[np.uint64]:

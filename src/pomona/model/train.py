@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,6 +34,7 @@ from pomona.online.learner import OnlineLearner
 from pomona.online.losses import losses
 from pomona.online.parameters import OnlineParameters, check, degree_of
 from pomona.options import BINS, EncodeOptions, LearnOptions, ReadOptions
+from pomona.source.blocks import OrderedMap
 from pomona.task import Task
 
 if TYPE_CHECKING:
@@ -172,12 +174,14 @@ class Trainer:
     # ---- passes ----
     def run_chunks(self, chunks: Iterable[Chunk]) -> None:
         """All passes over chunks that come once; they are kept for further passes."""
-        buffers = self._buffers(map(self.ready, chunks))
-        if self.learn.passes == 1 and not self.learn.polish:
-            self.run(lambda: buffers)
-            return
-        with KeptChunks(buffers, self.learn.memory) as kept:
-            self.run(kept.chunks)
+        # While some are learnt, another thread makes the next ready.
+        with contextlib.closing(iter(OrderedMap(iter(chunks), self.ready, threads=1, ahead=2))) as ready:
+            buffers = self._buffers(ready)
+            if self.learn.passes == 1 and not self.learn.polish:
+                self.run(lambda: buffers)
+                return
+            with KeptChunks(buffers, self.learn.memory) as kept:
+                self.run(kept.chunks)
 
     def run(self, one_pass: Callable[[], Iterable[Chunk]]) -> None:
         """All passes over what ``one_pass`` gives; stops early when the held-out loss stops falling."""

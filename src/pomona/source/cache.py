@@ -259,10 +259,11 @@ class CacheSource:
             new, packed = _names_in(metadata)
             if np.array_equal(ids, new):  # a learner that has met what the file has met
                 return packed
-            order = np.argsort(new)
-            places = order[np.searchsorted(new, ids, sorter=order).clip(max=len(new) - 1)] if len(new) else order
-            if len(new) and np.array_equal(new[places], ids):
-                return packed.take(places)
+            numbers = _native.IdMap()
+            numbers.insert(new)
+            places = numbers.find(ids)
+            if (places != _native.NO_ROW).all():
+                return PackedNames(*_native.take_strings(packed.text, np.append(np.int64(0), packed.ends), places))
             known = _by_id(new, packed)
             if not all(id_ in known for id_ in ids.tolist()):
                 known |= self._names_before(number)
