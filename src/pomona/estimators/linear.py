@@ -29,7 +29,7 @@ def linear_weights(model: Model[Any], names: Sequence[str]) -> tuple[Floats, Any
         known = min(learner.n_columns, len(weights), len(names))
         coef[:, :known] = weights[:known].T
     else:
-        rows = {learner.names.names[i]: int(row) for i, row in enumerate(learner.names.rows)}
+        rows = dict(zip(learner.names.names, learner.names.rows.tolist(), strict=True))
         for column in model.encoder.columns:
             if len(column.parts) != 1 or column.parts[0].kind != _native.RAW or column.parts[0].of:
                 raise AttributeError(f"coef_ needs numeric columns as they are, but {column.name!r} is encoded")

@@ -153,7 +153,7 @@ class AppleLearner(OnlineLearner):
             if self.rule.trial is not None:
                 self._join(size)
             self.parents.add(chosen)
-            tables.grow_for(self.parents, tables.block)
+            tables.grow_blocks(self.parents)
             tables.forget_moments()
             tables.may_prune = True
         self._point()
@@ -166,22 +166,22 @@ class AppleLearner(OnlineLearner):
         wanted = size - 1 if fallback else size
         best: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
         least = TINY
-        for links, statistics in self._candidates(in_pieces=self.rule.by_itself and not fallback):
+        for numbers, statistics in self._candidates(in_pieces=self.rule.by_itself and not fallback):
             # In single precision, so that what is equal but for the last bits of sums ties.
             scores = np.asarray(self.rule.parents(statistics), np.float32)
-            if scores.shape != (len(links),):
+            if scores.shape != (len(numbers),):
                 raise OptionError(
-                    f"the heuristic must give one score a monomial: {len(links)}; got shape {scores.shape}"
+                    f"the heuristic must give one score a monomial: {len(numbers)}; got shape {scores.shape}"
                 )
             top, least = _highest(scores, wanted, least)
-            best.append((links[top], scores[top]))
+            best.append((self._links(numbers[top]), scores[top]))
         chosen = self._ranked(np.concatenate([a for a, _ in best]), np.concatenate([b for _, b in best]))[:wanted]
-        if fallback and len(chosen) < len(links):  # all of them: there was one piece
-            chosen.append(self._simplest(links, statistics.degree, scores, chosen))
+        if fallback and len(chosen) < len(numbers):  # all of them: there was one piece
+            chosen.append(self._simplest(self._links(numbers), statistics.degree, scores, chosen))
         return chosen
 
     def _candidates(self, in_pieces: bool) -> Iterator[tuple[NDArray[np.int64], Statistics]]:
-        """Monomials that may become parents, by parent and row, and what is known of them.
+        """Monomials that may become parents, as numbers of the slots of both tables, and what is known of them.
 
         In pieces, which stay in a near cache, or all at once.
         """
@@ -192,8 +192,8 @@ class AppleLearner(OnlineLearner):
         if in_pieces:
             yield from pieces
             return
-        links, statistics = zip(*pieces, strict=True)
-        yield np.concatenate(links), Statistics.joined(statistics)
+        numbers, statistics = zip(*pieces, strict=True)
+        yield np.concatenate(numbers), Statistics.joined(statistics)
 
     def _piece(
         self, table: int, start: int, stop: int, excluded: NDArray[np.int64]
@@ -201,18 +201,23 @@ class AppleLearner(OnlineLearner):
         """The candidates in these slots of a table."""
         first, last = np.searchsorted(excluded, (start, stop))
         places = _without(self.grown.appeared(table, start, stop), excluded[first:last])
-        if table == 0:
-            if self.apple.expand:
-                places = places[places < len(self._expandable)]
-                places = places[self._expandable[places]]
-            owners, rows, degree = np.full(len(places), ROOT), places, np.ones(len(places), np.int64)
-        else:
-            owners, rows = self.grown.products_at(places)
-            degree = self.parents.degrees[owners] + 1
-        if len(degree) and int(degree.max()) >= self.apple.most_factors:
-            low = degree < self.apple.most_factors
-            places, owners, rows, degree = (a[low] for a in (places, owners, rows, degree))
-        return np.stack([owners, rows], 1), self._statistics(table, places, degree)
+        if table == 0 and self.apple.expand:
+            places = places[places < len(self._expandable)]
+            places = places[self._expandable[places]]
+        degree = np.broadcast_to(1, len(places))
+        if table == 1:
+            degree = self.parents.degrees[self.grown.parents_at(places)] + 1
+        low = degree < self.apple.most_factors
+        if not low.all():
+            places, degree = places[low], degree[low]
+        return places + table * len(self.grown.slots[0]), self._statistics(table, places, degree)
+
+    def _links(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Parent and row of candidates."""
+        links = np.stack([np.full(len(numbers), ROOT), numbers], 1)
+        products = numbers >= len(self.grown.slots[0])
+        links[products] = np.stack(self.grown.products_at(numbers[products] - len(self.grown.slots[0])), 1)
+        return links
 
     def _statistics(self, table: int, places: NDArray[np.int64], degree: NDArray[np.int64]) -> Statistics:
         """What is known of the features in these slots of a table."""
@@ -426,6 +431,8 @@ def _highest(scores: NDArray[np.float32], size: int, least: np.float32 = TINY) -
 
 def _without(rising: NDArray[np.int64], some: Any) -> NDArray[np.int64]:
     """Rising numbers, but for some of them."""
+    if not len(some):
+        return rising
     places = np.searchsorted(rising, some)
     found = places[rising[np.minimum(places, len(rising) - 1)] == some] if len(rising) else places[:0]
     kept = np.ones(len(rising), np.bool_)

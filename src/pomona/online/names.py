@@ -26,6 +26,8 @@ class FeatureNames:
         #: Whether features are known by name (ids) rather than by column.
         self.named = False
         self._count = self._bytes = 0
+        #: Columns 0, 1 … without names, before all that is listed below.
+        self._plain = 0
         self._rows: list[NDArray[np.uint64]] = []
         self._keys: list[NDArray[np.uint64]] = []
         self._names: list[PackedNames] = []
@@ -37,18 +39,18 @@ class FeatureNames:
 
     @property
     def rows(self) -> NDArray[np.uint64]:
-        return np.concatenate([np.zeros(0, np.uint64), *self._rows])
+        return np.concatenate([np.arange(self._plain, dtype=np.uint64), *self._rows])
 
     @property
     def keys(self) -> NDArray[np.uint64]:
-        return np.concatenate([np.zeros(0, np.uint64), *self._keys])
+        return np.concatenate([_native.mix(np.arange(self._plain, dtype=np.uint64)), *self._keys])
 
     @property
     def names(self) -> PackedNames:
         """Names in the order of ``rows``."""
         if len(self._names) > 1:
             self._names = [PackedNames.join(self._names)]
-        return PackedNames.join(self._names)
+        return PackedNames.join([_nameless(self._plain), *self._names])
 
     def default(self, row: int) -> str:
         """What to call a feature whose name is not known."""
@@ -75,9 +77,9 @@ class FeatureNames:
         """Names of the columns of an array; where it has none, all up to the last one met count as met."""
         if self._count >= n_columns:
             return
-        if chunk.names is None and self._are_first_columns():
-            columns = np.arange(self._count, n_columns, dtype=np.uint64)
-            return self._add(chunk, columns, _native.mix(columns), columns.view(np.int64))
+        if chunk.names is None and self._count == self._plain:
+            self._plain = self._count = n_columns
+            return
         if len(self._columns) < n_columns:
             self._columns = _native.Marks(1 << n_columns.bit_length())
             self._columns.meet(self.rows)
@@ -86,17 +88,13 @@ class FeatureNames:
         columns = chunk.indices[first:last][fresh].astype(np.uint64)
         self._add(chunk, columns, _native.mix(columns), fresh + first)
 
-    def _are_first_columns(self) -> bool:
-        """Whether the columns met are 0, 1 … without a gap."""
-        return not self._count or self._count == int(self.rows.max()) + 1
-
     def _add(
         self, chunk: Chunk, rows: NDArray[np.uint64], keys: NDArray[np.uint64], positions: NDArray[np.int64]
     ) -> None:
         if not len(positions):
             return
         if chunk.names is None or self._bytes >= LIMIT:
-            names = PackedNames(np.zeros(0, np.uint8), np.zeros(len(positions), np.int64))
+            names = _nameless(len(positions))
         else:
             found = chunk.names(positions)
             names = found if isinstance(found, PackedNames) else PackedNames.pack(found)
@@ -114,10 +112,18 @@ class FeatureNames:
     @classmethod
     def from_arrays(cls, bits: int | None, named: bool, arrays: dict[str, NDArray[Any]]) -> FeatureNames:
         names = cls(bits)
-        names._rows, names._keys = [arrays["name_rows"]], [arrays["name_keys"]]
-        names._names = [PackedNames(arrays["name_text"], arrays["name_ends"])]
-        names._count, names._bytes = len(arrays["name_rows"]), len(arrays["name_text"])
         names.named = named
+        rows = arrays["name_rows"]
+        if not named and not len(arrays["name_text"]) and np.array_equal(rows, np.arange(len(rows))):
+            names._plain = names._count = len(rows)
+            return names
+        names._rows, names._keys = [rows], [arrays["name_keys"]]
+        names._names = [PackedNames(arrays["name_text"], arrays["name_ends"])]
+        names._count, names._bytes = len(rows), len(arrays["name_text"])
         if bits is not None and named:
             names._slots.meet(names.rows)
         return names
+
+
+def _nameless(n: int) -> PackedNames:
+    return PackedNames(np.zeros(0, np.uint8), np.zeros(n, np.int64))

@@ -83,9 +83,15 @@ class AppleTables(Tables):
     def grow_for(self, parents: Parents, n_rows: int) -> None:
         """Make room for rows 0 … n_rows - 1 and for their products."""
         if n_rows > len(self.slots[0]):
-            size = max(n_rows, min(2 * len(self.slots[0]), self.row_limit), 1024)
+            # Rows of features by name end at the limit; columns by number may lie beyond, and then come in any order.
+            enough = n_rows if n_rows <= self.row_limit else n_rows + n_rows // 2
+            size = max(enough, min(2 * len(self.slots[0]), self.row_limit), 1024)
             self._extend(0, size)
             self.moments[0] = _extended(self.moments[0], size if self.keeps_moments else 0)
+        self.grow_blocks(parents, n_rows)
+
+    def grow_blocks(self, parents: Parents, n_rows: int = 0) -> None:
+        """Make room for the products of new parents, and for those of rows 0 … n_rows - 1."""
         if self.block:
             self._widen_blocks(parents, n_rows)
 
@@ -145,7 +151,10 @@ class AppleTables(Tables):
         weights = self.slots[1][slots, :1] if K == 1 else self.slots[1][slots, 4 : 4 + K]
         strength = np.abs(weights).max(axis=1)
         strength[np.isin(slots, self.places_of(parents), kind="table")] = np.inf  # parents stay
-        return np.sort(slots[np.argpartition(-strength, most)[:most]])
+        least = np.partition(strength, len(slots) - most)[len(slots) - most]
+        kept, ties = strength > least, np.flatnonzero(strength == least)
+        kept[ties[: most - np.count_nonzero(kept)]] = True
+        return np.asarray(slots[kept])
 
     def _rebuild(self, n_slots: int, used: NDArray[np.int64], parents: Parents) -> None:
         """A table of ``n_slots`` found by key, with these slots of the old one."""
@@ -214,6 +223,10 @@ class AppleTables(Tables):
             return parents, rows
         owners = taken(self.owners, slots).astype(np.int64)
         return owners[:, 0], owners[:, 1]
+
+    def parents_at(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Parent of the products in these slots."""
+        return slots // self.block if self.block else taken(self.owners, slots)[:, 0].astype(np.int64)
 
     def places_of(self, parents: Parents) -> NDArray[np.int64]:
         """Slots of the products that are parents themselves, rising; those that have none are left out."""
