@@ -109,12 +109,12 @@ class Example {
     as_they_are_ = as_they_are(model);
   }
 
-  // What load() relies on for all examples of a chunk: the highest row, where rows are used as they are, or the keys of
-  // columns, for which there is room at `keys`.
-  void look_at(const pm_chunk& c, uint32_t* keys) {
-    if (parents_) clean_until_ = clean(c) ? c.indptr[c.n] - kBehindRows : 0;
+  // What load() relies on for the examples of a chunk, from e on: the highest row, where rows are used as they are, or the
+  // keys of columns, for which there is room at `keys`.
+  void look_at(const pm_chunk& c, int64_t e, uint32_t* keys) {
+    if (parents_) clean_until_ = clean(c, e) ? c.indptr[c.n] - kBehindRows : 0;
     if (!as_they_are_) return;
-    const int64_t first = c.indptr[0], n = c.indptr[c.n] - first;
+    const int64_t first = c.indptr[e], n = c.indptr[c.n] - first;
     if (!model_.regions[0].hashed) {
       top_ = 0;
       const uint32_t* const rows = static_cast<const uint32_t*>(c.indices) + first;
@@ -184,6 +184,12 @@ class Example {
   template <class Visit>
   void each_run(Visit&& visit) const {
     visit(linear_);
+    each_product(visit);
+  }
+  const Run<Real>& linear() const { return linear_; }
+  bool has_products() const { return parents_ ? parents_->n_places() != 0 : model_.n_products != 0; }
+  template <class Visit>
+  void each_product(Visit&& visit) const {
     if (parents_) parent_runs(visit);
     for (int64_t p = 0; p < model_.n_products; ++p) {
       const int32_t* const fields = model_.products + 3 * p;
@@ -195,7 +201,6 @@ class Example {
     }
   }
 
-  int64_t n_linear() const { return linear_.count; }
   // Base features that may be multiplied.
   int64_t n_partners() const { return n_partners_; }
 
@@ -238,18 +243,18 @@ class Example {
     return block ? std::min(room, block) : room;
   }
 
-  // apple: whether the rows of every example rise, there is room for all of them, and no value is zero.
-  bool clean(const pm_chunk& c) const {
-    if (sizeof(Real) != sizeof(float) || model_.parents->fields || c.n == 0) return false;
+  // apple: whether, from example e on, the rows of every one rise, there is room for all of them, and no value is zero.
+  bool clean(const pm_chunk& c, int64_t e) const {
+    if (sizeof(Real) != sizeof(float) || model_.parents->fields || e >= c.n) return false;
     const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
-    const int64_t first = c.indptr[0], stop = c.indptr[c.n];
+    const int64_t first = c.indptr[e], stop = c.indptr[c.n];
     uint32_t top = 0, zeros = 0, falls = 0;
     for (int64_t k = first; k < stop; ++k) {
       top = std::max(top, rows[k]);
       zeros |= c.values[k] == 0;
     }
     for (int64_t k = first + 1; k < stop; ++k) falls += rows[k] <= rows[k - 1];
-    for (int64_t e = 0; e < c.n; ++e)  // from one example to the next they may fall
+    for (++e; e < c.n; ++e)  // from one example to the next they may fall
       if (const int64_t k = c.indptr[e]; k > first && k < c.indptr[e + 1]) falls -= rows[k] <= rows[k - 1];
     return !zeros && !falls && top < rows_known();
   }

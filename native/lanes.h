@@ -43,6 +43,15 @@ inline __attribute__((always_inline)) void store(Real* p, const Vec<Real>& v) {
 
 template <class Real>
 inline __attribute__((always_inline)) double sum(const Vec<Real>& v) {
+#if defined(__AVX__)
+  if constexpr (sizeof(Real) == sizeof(float)) {  // the same sums in a tenth of the instructions
+    const __m256 all = (__m256)v;
+    const __m256d four = _mm256_add_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(all)),
+                                       _mm256_cvtps_pd(_mm256_extractf128_ps(all, 1)));
+    const __m128d two = _mm_hadd_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    return _mm_cvtsd_f64(two) + _mm_cvtsd_f64(_mm_unpackhi_pd(two, two));
+  }
+#endif
   return ((double(v[0]) + v[4]) + (double(v[1]) + v[5])) + ((double(v[2]) + v[6]) + (double(v[3]) + v[7]));
 }
 
@@ -124,6 +133,24 @@ typedef Lanes<float>::mask OctetMask;
   __builtin_shuffle(a, b, (::pm::PM_ISA::OctetMask{i, j, k, l, m, n, o, p}))
 #endif
 
+// The first n < 8 numbers at p, and zeros.
+inline __attribute__((always_inline)) Octet load_first(const float* p, int64_t n) {
+#if defined(__AVX__)
+  alignas(64) static constexpr int32_t kFirst[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  const __m256i mask = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kFirst + 8 - n));
+  return (Octet)_mm256_maskload_ps(p, mask);
+#else
+  Octet v = {};
+  for (int64_t i = 0; i < n; ++i) v[i] = p[i];
+  return v;
+#endif
+}
+// 1 in lane n, zeros elsewhere.
+inline __attribute__((always_inline)) Octet one_at(int64_t n) {
+  static constexpr float kOne[16] = {0, 0, 0, 0, 0, 0, 0, 0, 1};
+  return load(kOne + 8 - n);
+}
+
 #if defined(__AVX__)
 // The four numbers at `low`, then the four at `high`.
 inline __attribute__((always_inline)) Octet load_quads(const float* low, const float* high) {
@@ -133,6 +160,17 @@ inline __attribute__((always_inline)) Four lower(Octet v) { return (Four)_mm256_
 inline __attribute__((always_inline)) Four upper(Octet v) { return (Four)_mm256_extractf128_ps((__m256)v, 1); }
 inline __attribute__((always_inline)) unsigned bits_of(OctetMask v) {
   return static_cast<unsigned>(_mm256_movemask_ps((__m256)v));
+}
+#else
+inline __attribute__((always_inline)) Four lower(Octet v) {
+  Four half;
+  std::memcpy(&half, &v, sizeof half);
+  return half;
+}
+inline __attribute__((always_inline)) Four upper(Octet v) {
+  Four half;
+  std::memcpy(&half, reinterpret_cast<const char*>(&v) + sizeof half, sizeof half);
+  return half;
 }
 #endif
 inline __attribute__((always_inline)) unsigned bits_of(FourMask v) {

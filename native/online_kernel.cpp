@@ -135,13 +135,14 @@ template <class Real>
 int32_t learn_as(pm_online& m, const pm_chunk& c, const Sizes& s, const int64_t* order, int64_t n_order, char* memory,
                  double* predictions, int64_t* done) {
   uint32_t* const keys = take<uint32_t>(memory, s.keys);
+  const int64_t first = order ? 0 : *done;
   if (m.n_outputs == 1) {
     Single<Real> machine(m, memory, s.features, s.expanded);
-    machine.example().look_at(c, keys);
+    machine.example().look_at(c, first, keys);
     return learn_single(m, c, order, n_order, machine, predictions, done);
   }
   Multi<Real> machine(m, memory, s.features, s.expanded);
-  machine.example().look_at(c, keys);
+  machine.example().look_at(c, first, keys);
   return learn_multi(m, c, order, n_order, machine, predictions, done);
 }
 
@@ -150,7 +151,7 @@ int32_t predict_as(pm_online& m, const pm_chunk& c, const Sizes& s, char* memory
   uint32_t* const keys = take<uint32_t>(memory, s.keys);
   if (m.n_outputs == 1) {
     Single<Real> machine(m, memory, s.features, s.expanded);
-    machine.example().look_at(c, keys);
+    machine.example().look_at(c, 0, keys);
     for (int64_t e = 0; e < c.n; ++e) {
       machine.example().load(c, e, false);
       predictions[e] = clipped(m, machine.dot(false) + (c.offsets ? c.offsets[e] : 0.0));
@@ -158,7 +159,7 @@ int32_t predict_as(pm_online& m, const pm_chunk& c, const Sizes& s, char* memory
     return PM_OK;
   }
   Multi<Real> machine(m, memory, s.features, s.expanded);
-  machine.example().look_at(c, keys);
+  machine.example().look_at(c, 0, keys);
   for (int64_t e = 0; e < c.n; ++e) {
     machine.example().load(c, e, false);
     machine.dot(false);
@@ -172,7 +173,7 @@ int32_t expand_as(const pm_online& m, const pm_chunk& c, const Sizes& s, char* m
                   float* values, int64_t capacity, int64_t* done) {
   uint32_t* const keys = take<uint32_t>(memory, s.keys);
   Example<Real> example(m, memory, s.features, s.expanded);
-  example.look_at(c, keys);
+  example.look_at(c, 0, keys);
   const bool shared = m.regions[0].hashed != 0;  // one table for all degrees
   uint64_t first[3] = {0, 0, 0};
   for (int i = 1; i < 3 && !shared; ++i) first[i] = first[i - 1] + m.regions[i - 1].n_slots;

@@ -29,11 +29,12 @@ class Single {
   Single(pm_online& model, char* memory, int64_t max_features, int64_t max_expanded)
       : m_(model), example_(model, memory, max_features, max_expanded) {
     Real* const start = reinterpret_cast<Real*>(memory + (Example<Real>::bytes(model, max_features, max_expanded) + 63) / 64 * 64);
-    const int64_t step = (max_expanded + 1 + 3 * kLanes) / 16 * 16 + 16;  // the intercept, and lanes of zeros behind the linear part and the last
+    const int64_t step = (max_expanded + 1 + 3 * kLanes) / 16 * 16 + 16;  // the intercept, and lanes of nothing behind runs
     w_ = start;
     G_ = start + step;
     x_ = start + 2 * step;
     regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
+    in_octets_ = sizeof(Real) == sizeof(float) && !regularized_;
   }
   static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
     return Example<Real>::bytes(model, max_features, max_expanded) + 128 + 3 * (max_expanded + 1 + 4 * 16) * static_cast<int64_t>(sizeof(Real));
@@ -43,38 +44,14 @@ class Single {
 
   // Scaled dot product of the loaded example; learning first rescales the features whose values have grown.
   double dot(bool learning) {
-    n_ = n_features_ = 0;
-    rescaled_ = false;
-    if (regularized_) {
-      example_.each_run([&](const Run<Real>& run) {
-        begin(run);
-        for (int64_t j = 0; j < run.count; ++j) {
-          const uint64_t at = place(run, j);
-          gather_one(region(run)[at], m_.regions[run.degree - 1].touched + at, run.a * run.x[j], learning);
-        }
-      });
-    } else if (learning) {
-      example_.each_run([&](const Run<Real>& run) { gather<true>(run); });
-    } else {
-      example_.each_run([&](const Run<Real>& run) { gather<false>(run); });
-    }
-    if (m_.intercept) gather_one(*static_cast<S*>(m_.intercept), nullptr, Real(1), learning);
-    for (int64_t k = n_; k < n_ + kLanes; ++k) w_[k] = x_[k] = 0, G_[k] = 1;
-    V total = {}, squares = {};
-    const Real *const w = w_, *const xs = x_;
-    const int64_t count = n_;
-    for (int64_t k = 0; k < count; k += kLanes) {
-      const V x = load(xs + k);
-      total += load(w + k) * x;
-      squares += x * x;
-    }
-    squares_ = sum<Real>(squares);
-    return sum<Real>(total);
+    if constexpr (sizeof(Real) == sizeof(float))
+      if (in_octets_) return learning ? dot_of_octets<true>() : dot_of_octets<false>();
+    return dot_one_by_one(learning);
   }
 
   // As Vowpal Wabbit predicts: with the scales as they were, even where a value is larger. Nothing changes.
   double peer_dot() const {
-    double total = m_.intercept ? static_cast<const S*>(m_.intercept)->w : 0;
+    double total = m_.intercept ? intercept()->w : 0;
     example_.each_run([&](const Run<Real>& run) {
       for (int64_t j = 0; j < run.count; ++j) {
         const S& slot = region(run)[place(run, j)];
@@ -96,13 +73,14 @@ class Single {
     const bool learns = g2 > 0;
     if (m_.normalized && learns) m_.scale_sum += h * squares_, m_.weight_sum += h;
     const double m = mean_scale(m_), eta = step_size(m_);
+    Real move = 0;
     if (learns) {
       const double q = m_.adaptive ? directions(static_cast<Real>(g2)) : squares_, H = eta * h;
       const double u = m_.invariant && q > 0 ? invariant_step(at, H, q * m) : -d * H;
-      step(static_cast<Real>(u * m));
+      move = static_cast<Real>(u * m);
     }
     if (regularized_) m_.clock += h * clock_step(m_, eta, m);
-    if (learns || rescaled_ || regularized_) scatter();
+    if (learns || rescaled_ || regularized_) scatter(move);
   }
 
   void update_ftrl(const Point& at, double h) {
@@ -113,7 +91,7 @@ class Single {
       slot.s = 1;
       ftrl(m_, slot.w, slot.G, slot.z, g, penalized);
     };
-    if (m_.intercept) one(*static_cast<S*>(m_.intercept), d, false);
+    if (m_.intercept) one(*intercept(), d, false);
     example_.each_run([&](const Run<Real>& run) {
       for (int64_t j = 0; j < run.count; ++j) one(region(run)[place(run, j)], d * run.a * run.x[j], true);
     });
@@ -141,12 +119,49 @@ class Single {
     example_.add_moments(&slope, 1, h);
   }
 
+  S* intercept() const { return static_cast<S*>(m_.intercept); }
   S* region(const Run<Real>& run) const { return static_cast<S*>(m_.regions[run.degree - 1].slots); }
   uint64_t place(const Run<Real>& run, int64_t j) const {
     const pm_region& r = m_.regions[run.degree - 1];
     const uint64_t key = run.key(j);
     return r.hashed ? key & (r.n_slots - 1) : key;
   }
+  double dot_one_by_one(bool learning) {
+    n_ = 0;
+    rescaled_ = false;
+    example_.each_run([&](const Run<Real>& run) {
+      keeps_ = keeps(m_, run.degree);
+      double* const touched = m_.regions[run.degree - 1].touched;
+      for (int64_t j = 0; j < run.count; ++j) {
+        const uint64_t at = place(run, j);
+        gather_one(region(run)[at], regularized_ ? touched + at : nullptr, run.a * run.x[j], learning);
+      }
+    });
+    if (m_.intercept) gather_one(*intercept(), nullptr, Real(1), learning);
+    n_features_ = n_;
+    Sums sums;
+    sum_up(0, sums);
+    return finish(sums);
+  }
+
+  struct Sums {
+    V total{}, squares{};  // of w x and of x^2
+
+    inline __attribute__((always_inline)) void add(const V& w, const V& x) {
+      total += w * x;
+      squares += x * x;
+    }
+  };
+  // Adds the numbers in the arrays, from a multiple of kLanes on.
+  void sum_up(int64_t first, Sums& sums) {
+    for (int64_t k = n_; k < n_ + kLanes; ++k) w_[k] = x_[k] = 0, G_[k] = 1;
+    for (int64_t k = first; k < n_; k += kLanes) sums.add(load(w_ + k), load(x_ + k));
+  }
+  inline __attribute__((always_inline)) double finish(const Sums& sums) {
+    squares_ = sum<Real>(sums.squares);
+    return sum<Real>(sums.total);
+  }
+
   void gather_one(S& slot, double* touched, Real x, bool learning) {
     S value = slot;
     if (touched && value.w != 0) {
@@ -155,16 +170,6 @@ class Single {
     }
     if (m_.normalized) x = learning ? scaled<true>(value, slot, x) : scaled<false>(value, slot, x);
     w_[n_] = value.w, G_[n_] = value.G, x_[n_++] = x;
-    ++n_features_;
-  }
-
-  // Products follow the linear part in a new vector: loads of four numbers then lie in what was stored at once.
-  int64_t start_of(const Run<Real>& run) const {
-    return run.degree > 1 && n_ == example_.n_linear() ? (n_ + kLanes - 1) / kLanes * kLanes : n_;
-  }
-  void begin(const Run<Real>& run) {
-    keeps_ = keeps(m_, run.degree);
-    for (const int64_t start = start_of(run); n_ < start; ++n_) w_[n_] = x_[n_] = 0, G_[n_] = 1;
   }
 
   // x divided by the largest |x| seen. When that grows while learning, the sum of squared gradients shrinks with it.
@@ -186,88 +191,140 @@ class Single {
     return std::copysign(Real(1), x);
   }
 
+  // ---- eight features at a time ----
   template <bool learning>
-  void gather(const Run<Real>& run) {
-    begin(run);
-    const pm_region& r = m_.regions[run.degree - 1];
-    S* const slots = region(run);
-    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0}, base = run.base, next = run.next_base;
-    const uint32_t *const keys = run.keys, *const later = keys + run.ahead;
-    const auto at = [=](int64_t j) { return (base + keys[j]) & mask; };
-    if (run.ids) {
-      const uint64_t* const ids = run.ids;
-      const auto low = [=](uint64_t id) { return static_cast<uint32_t>(id) & mask; };
-      gather_while_asking<learning, uint64_t>(run, slots, [=](int64_t j) { return low(ids[j]); }, low);
-    } else if (run.neighbours()) {
-      gather_at<learning>(run, slots + run.key(0), [](int64_t j) { return static_cast<uint64_t>(j); }, Nothing{});
-    } else if (run.degree > 1 && r.n_slots * sizeof(S) > kCached) {
-      // Inlined by force: a function that does nothing but ask counts as one without effect, and its calls are removed.
-      gather_at<learning>(run, slots, at, [=](int64_t j) __attribute__((always_inline)) {
-        for (int64_t k = j; k < j + 4; ++k) __builtin_prefetch(slots + ((next + later[k]) & mask), 1);
-      });
-    } else if (run.degree == 1 && (!r.hashed || example_.keyed())) {
-      gather_while_asking<learning, uint32_t>(run, slots, at, [=](uint64_t key) { return key & mask; });
-    } else {
-      if (run.degree == 1) prefetch_announced();
-      gather_at<learning>(run, slots, at, Nothing{});
+  double dot_of_octets() {
+    Sums sums;
+    n_ = n_features_ = 0;
+    rescaled_ = false;
+    gather_linear<learning>(example_.linear(), sums);
+    if (example_.has_products()) {
+      const int64_t products = n_;
+      example_.each_product([&](const Run<Real>& run) { gather_products<learning>(run, sums); });
+      if (!m_.parents) sum_up(products, sums);
     }
+    return finish(sums);
   }
 
   struct Nothing {  // to ask for ahead
     void operator()(int64_t) const {}
   };
+  static constexpr auto in_order = [](int64_t j) { return static_cast<uint64_t>(j); };  // slots that are neighbours
+
+  // The linear part, and while it is gathered the slots of the announced example are asked for.
+  template <bool learning>
+  inline __attribute__((always_inline)) void gather_linear(const Run<Real>& run, Sums& sums) {
+    const pm_region& r = m_.regions[0];
+    S* const slots = static_cast<S*>(r.slots);
+    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
+    keeps_ = keeps(m_, 1);
+    if (run.ids) {
+      const uint64_t* const ids = run.ids;
+      const auto low = [=](uint64_t id) { return static_cast<uint32_t>(id) & mask; };
+      gather_while_asking<learning, uint64_t>(run, slots, [=](int64_t j) { return low(ids[j]); }, low, sums);
+    } else if (run.neighbours()) {
+      gather_at<learning, true>(run, slots + run.key(0), in_order, Nothing{}, sums);
+    } else {
+      const uint32_t* const keys = run.keys;
+      const auto at = [=](int64_t j) { return keys[j] & mask; };
+      if (!r.hashed || example_.keyed()) {
+        gather_while_asking<learning, uint32_t>(run, slots, at, [=](uint64_t key) { return key & mask; }, sums);
+      } else {
+        prefetch_announced();
+        gather_at<learning, true>(run, slots, at, Nothing{}, sums);
+      }
+    }
+  }
 
   // Gathers the linear part while the slots of the announced example are asked for, which `where` finds from its indices.
   template <bool learning, class Index, class Place, class Where>
-  void gather_while_asking(const Run<Real>& run, S* slots, Place place, Where where) {
+  inline __attribute__((always_inline)) void gather_while_asking(const Run<Real>& run, S* slots, Place place, Where where,
+                                                                 Sums& sums) {
     const Index* const indices = static_cast<const Index*>(upcoming_.indices);
     int64_t next = upcoming_.next;
     const int64_t stop = std::min(upcoming_.stop, upcoming_.end - 3);
-    gather_at<learning>(run, slots, place, [&](int64_t) {
+    if (next >= stop) return gather_at<learning, true>(run, slots, place, Nothing{}, sums);
+    gather_at<learning, true>(run, slots, place, [&](int64_t) __attribute__((always_inline)) {
       if (next >= stop) return;
       __builtin_prefetch(indices + next + kIndicesAhead);
       for (int64_t k = 0; k < 4; ++k) __builtin_prefetch(slots + where(indices[next + k]), 1);
       next += 4;
-    });
+    }, sums);
     upcoming_.next = next;
   }
 
-  // `ask` is called with every fourth feature.
-  template <bool learning, class Place, class Ask>
-  inline __attribute__((always_inline)) void gather_at(const Run<Real>& run, S* slots, Place place, Ask ask) {
+  template <bool learning>
+  __attribute__((noinline)) void gather_products(const Run<Real>& run, Sums& sums) {
+    const pm_region& r = m_.regions[run.degree - 1];
+    S* const slots = region(run);
+    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0}, base = run.base, next = run.next_base;
+    const uint32_t *const keys = run.keys, *const later = keys + run.ahead;
+    const auto at = [=](int64_t j) { return (base + keys[j]) & mask; };
+    keeps_ = keeps(m_, run.degree);
+    if (run.neighbours()) {
+      gather_at<learning, false>(run, slots + run.key(0), in_order, Nothing{}, sums);
+    } else if (r.n_slots * sizeof(S) > kCached) {
+      // Inlined by force: a function that does nothing but ask counts as one without effect, and its calls are removed.
+      gather_at<learning, false>(run, slots, at, [=](int64_t j) __attribute__((always_inline)) {
+        for (int64_t k = j; k < j + 4; ++k) __builtin_prefetch(slots + ((next + later[k]) & mask), 1);
+      }, sums);
+    } else {
+      gather_at<learning, false>(run, slots, at, Nothing{}, sums);
+    }
+  }
+
+  // `ask` is called with every fourth feature. The intercept follows the linear part.
+  template <bool learning, bool linear, class Place, class Ask>
+  inline __attribute__((always_inline)) void gather_at(const Run<Real>& run, S* slots, Place place, Ask ask, Sums& sums) {
     const int64_t count = run.count;
     int64_t j = 0;
-    if constexpr (sizeof(Real) == 4) {
-      const Four a = {run.a, run.a, run.a, run.a};
-      const float* const values = run.x;
-      float *const w = w_ + n_, *const G = G_ + n_, *const x = x_ + n_;
-      const bool normalized = m_.normalized;
-#if defined(__AVX__)
-      const Octet both = {run.a, run.a, run.a, run.a, run.a, run.a, run.a, run.a};
-      for (; j + 8 <= count; j += 8) {
-        ask(j);
-        ask(j + 4);
-        S* const eight[8] = {slots + place(j),     slots + place(j + 1), slots + place(j + 2), slots + place(j + 3),
-                             slots + place(j + 4), slots + place(j + 5), slots + place(j + 6), slots + place(j + 7)};
-        gather_eight<learning>(eight, both * load(values + j), normalized, w + j, G + j, x + j);
-      }
-#endif
-      for (; j + 4 <= count; j += 4) {
-        ask(j);
-        gather_four<learning>(slots + place(j), slots + place(j + 1), slots + place(j + 2), slots + place(j + 3),
-                              a * load_quad(values + j), normalized, w + j, G + j, x + j);
-      }
-      if (j < count) {  // the last few, and behind them slots of nothing
-        S* four[4] = {&nothing_, &nothing_, &nothing_, &nothing_};
-        Four last = {};
-        for (int64_t k = j; k < count; ++k) four[k - j] = slots + place(k), last[k - j] = values[k];
-        gather_four<learning>(four[0], four[1], four[2], four[3], a * last, normalized, w + j, G + j, x + j);
-      }
-      n_ += count;
-      n_features_ += count;
-    } else {
-      for (; j < count; ++j) gather_one(slots[place(j)], nullptr, run.a * run.x[j], learning);
+    const Octet a = Octet{} + run.a;
+    const float* const values = run.x;
+    float *const w = w_ + n_, *const G = G_ + n_, *const x = x_ + n_;
+    const bool normalized = m_.normalized, unit = linear && m_.intercept;
+    Sums all = sums;
+    const auto gather = [&](S* const* eight, Octet value) __attribute__((always_inline)) {
+      gather_eight<learning>(eight, value, normalized, w + j, G + j, x + j, all);
+    };
+    for (; j + 8 <= count; j += 8) {
+      ask(j);
+      ask(j + 4);
+      S* const eight[8] = {slots + place(j),     slots + place(j + 1), slots + place(j + 2), slots + place(j + 3),
+                           slots + place(j + 4), slots + place(j + 5), slots + place(j + 6), slots + place(j + 7)};
+      gather(eight, linear ? load(values + j) : a * load(values + j));
     }
+    const int64_t rest = count - j;
+    if (rest >= 4) ask(j);
+    if (rest || unit) {
+      S* eight[8];
+      last_eight<linear>(run, slots, place, j, eight);
+      const Octet last = load_first(values + j, rest);
+      gather(eight, linear ? (unit ? last + one_at(rest) : last) : a * last);
+    }
+    n_ += lanes_of<linear>(run);
+    n_features_ += count + unit;
+    if (linear || m_.parents) sums = all;  // other products are summed up when all are there
+  }
+
+  // Where vectors are loaded that were stored as such, the numbers need not wait to reach the cache: so the linear part,
+  // and all products of apple, fill whole ones.
+  template <bool linear>
+  int64_t lanes_of(const Run<Real>& run) const {
+    if (!linear && !m_.parents) return run.count;
+    return (run.count + (linear && m_.intercept) + kLanes - 1) / kLanes * kLanes;
+  }
+
+  // The slots of the features from j on, fewer than eight, the intercept behind the linear part, and slots of nothing.
+  template <bool linear, class Place>
+  inline __attribute__((always_inline)) void last_eight(const Run<Real>& run, S* slots, Place place, int64_t j, S** eight) {
+    const int64_t rest = run.count - j;
+    for (int64_t k = 0; k < kLanes; ++k) eight[k] = &nothing_;
+    if (rest)
+      for (int64_t k = 0; k < kLanes - 1; ++k) {  // no branch for each: how many there are is hard to foresee
+        S* const slot = slots + place(j + std::min(k, rest - 1));
+        eight[k] = k < rest ? slot : eight[k];
+      }
+    if (linear && m_.intercept) eight[rest] = intercept();
   }
 
   template <bool learning>
@@ -288,22 +345,39 @@ class Single {
     }
   }
 
-#if defined(__AVX__)
+#if !defined(__AVX__)
+  template <bool learning>
+  inline __attribute__((always_inline)) void gather_eight(S* const* at, Octet x, bool normalized, float* w, float* G,
+                                                          float* scaled_x, Sums& sums) {
+    gather_four<learning>(at[0], at[1], at[2], at[3], lower(x), normalized, w, G, scaled_x);
+    gather_four<learning>(at[4], at[5], at[6], at[7], upper(x), normalized, w + 4, G + 4, scaled_x + 4);
+    sums.add(load(w), load(scaled_x));
+  }
+#else
   // As gather_four, for eight slots: the first four lie in the lower halves of vectors, the others in the upper.
   template <bool learning>
   inline __attribute__((always_inline)) void gather_eight(S* const* at, Octet x, bool normalized, float* w, float* G,
-                                                          float* scaled_x) {
+                                                          float* scaled_x, Sums& sums) {
     const Octet r0 = load_quads(&at[0]->w, &at[4]->w), r1 = load_quads(&at[1]->w, &at[5]->w);
     const Octet r2 = load_quads(&at[2]->w, &at[6]->w), r3 = load_quads(&at[3]->w, &at[7]->w);
     const Octet t0 = PM_SHUFFLE8(r0, r1, 0, 8, 1, 9, 4, 12, 5, 13), t1 = PM_SHUFFLE8(r2, r3, 0, 8, 1, 9, 4, 12, 5, 13);
-    store<float>(w, PM_SHUFFLE8(t0, t1, 0, 1, 8, 9, 4, 5, 12, 13));
+    Octet weights = PM_SHUFFLE8(t0, t1, 0, 1, 8, 9, 4, 5, 12, 13);
+    store<float>(w, weights);
     store<float>(G, PM_SHUFFLE8(t0, t1, 2, 3, 10, 11, 6, 7, 14, 15));
-    if (!normalized) return store<float>(scaled_x, x);
+    if (!normalized) {
+      store<float>(scaled_x, x);
+      return sums.add(weights, x);
+    }
     const Octet t2 = PM_SHUFFLE8(r0, r1, 2, 10, 3, 11, 6, 14, 7, 15), t3 = PM_SHUFFLE8(r2, r3, 2, 10, 3, 11, 6, 14, 7, 15);
-    const Octet s = PM_SHUFFLE8(t2, t3, 0, 1, 8, 9, 4, 5, 12, 13), small = x * s;
+    const Octet s = PM_SHUFFLE8(t2, t3, 0, 1, 8, 9, 4, 5, 12, 13);
+    Octet small = x * s;
     store<float>(scaled_x, small);
     const auto grown = (small > 1.0f) | (small < -1.0f) | ((s == 0.0f) & (x != 0.0f));
-    if (__builtin_expect(any(grown), 0)) grow_eight<learning>(at, x, s, small, grown, w, G, scaled_x);
+    if (__builtin_expect(any(grown), 0)) {
+      grow_eight<learning>(at, x, s, small, grown, w, G, scaled_x);
+      weights = load(w), small = load(scaled_x);
+    }
+    sums.add(weights, small);
   }
 
   // Some of eight values are larger than ever.
@@ -384,63 +458,71 @@ class Single {
     return sum<Real>(moves);
   }
 
-  void step(Real u) {
-    Real* const w = w_;
-    const Real* const x = x_;
-    const int64_t count = n_;
-    for (int64_t k = 0; k < count; k += kLanes) store(w + k, load(w + k) + u * load(x + k));
-  }
-
-  // Writes the slots back. (Scales were written when they grew.)
-  void scatter() {
+  // Makes the step and writes the slots back. (Scales were written when they grew.)
+  void scatter(Real u) {
+    if constexpr (sizeof(Real) == sizeof(float)) {
+      if (in_octets_) {
+        n_ = 0;
+        scatter_run<true>(example_.linear(), u);
+        if (example_.has_products()) example_.each_product([&](const Run<Real>& run) { scatter_run<false>(run, u); });
+        return;
+      }
+    }
+    for (int64_t k = 0; k < n_; k += kLanes) store(w_ + k, load(w_ + k) + u * load(x_ + k));
     n_ = 0;
     example_.each_run([&](const Run<Real>& run) {
-      n_ = start_of(run);
-      const pm_region& r = m_.regions[run.degree - 1];
-      S* const slots = region(run);
-      if (regularized_) {
-        for (int64_t j = 0; j < run.count; ++j) scatter_one(slots[place(run, j)], r.touched + place(run, j));
-      } else if (run.ids) {
-        const uint64_t* const ids = run.ids;
-        const uint64_t mask = r.n_slots - 1;
-        scatter_at(run, slots, [=](int64_t j) { return static_cast<uint32_t>(ids[j]) & mask; });
-      } else if (run.neighbours()) {
-        scatter_at(run, slots + run.key(0), [](int64_t j) { return static_cast<uint64_t>(j); });
-      } else {
-        const uint32_t* const keys = run.keys;
-        const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0}, base = run.base;
-        scatter_at(run, slots, [=](int64_t j) { return (base + keys[j]) & mask; });
+      double* const touched = m_.regions[run.degree - 1].touched;
+      for (int64_t j = 0; j < run.count; ++j) {
+        const uint64_t at = place(run, j);
+        scatter_one(region(run)[at], regularized_ ? touched + at : nullptr);
       }
     });
-    if (m_.intercept) scatter_one(*static_cast<S*>(m_.intercept), nullptr);
+    if (m_.intercept) scatter_one(*intercept(), nullptr);
   }
 
-  template <class Place>
-  inline __attribute__((always_inline)) void scatter_at(const Run<Real>& run, S* slots, Place place) {
+  template <bool linear>
+  void scatter_run(const Run<Real>& run, Real u) {
+    const pm_region& r = m_.regions[run.degree - 1];
+    S* const slots = static_cast<S*>(r.slots);
+    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0}, base = run.base;
+    if (linear && run.ids) {
+      const uint64_t* const ids = run.ids;
+      scatter_at<linear>(run, slots, [=](int64_t j) { return static_cast<uint32_t>(ids[j]) & mask; }, u);
+    } else if (run.neighbours()) {
+      scatter_at<linear>(run, slots + run.key(0), in_order, u);
+    } else {
+      const uint32_t* const keys = run.keys;
+      scatter_at<linear>(run, slots, [=](int64_t j) { return (linear ? keys[j] : base + keys[j]) & mask; }, u);
+    }
+  }
+
+  template <bool linear, class Place>
+  inline __attribute__((always_inline)) void scatter_at(const Run<Real>& run, S* slots, Place place, Real u) {
     const int64_t count = run.count;
     int64_t j = 0;
-    if constexpr (sizeof(Real) == 4) {
-      const float *const ws = w_ + n_, *const Gs = G_ + n_;
-#if defined(__AVX__)
-      for (; j + 8 <= count; j += 8) {
-        const Octet w = load(ws + j), G = load(Gs + j);
-        const Octet low = PM_SHUFFLE8(w, G, 0, 8, 1, 9, 4, 12, 5, 13), high = PM_SHUFFLE8(w, G, 2, 10, 3, 11, 6, 14, 7, 15);
-        write_two(lower(low), slots[place(j)], slots[place(j + 1)]);
-        write_two(lower(high), slots[place(j + 2)], slots[place(j + 3)]);
-        write_two(upper(low), slots[place(j + 4)], slots[place(j + 5)]);
-        write_two(upper(high), slots[place(j + 6)], slots[place(j + 7)]);
-      }
-#endif
-      for (; j + 4 <= count; j += 4) {
-        const Four w = load_quad(ws + j), G = load_quad(Gs + j);
-        write_two(PM_SHUFFLE(w, G, 0, 4, 1, 5), slots[place(j)], slots[place(j + 1)]);
-        write_two(PM_SHUFFLE(w, G, 2, 6, 3, 7), slots[place(j + 2)], slots[place(j + 3)]);
-      }
-      n_ += j;
+    const float *const ws = w_ + n_, *const Gs = G_ + n_, *const xs = x_ + n_;
+    const auto moved = [=](int64_t k) { return load(ws + k) + u * load(xs + k); };
+    for (; j + 8 <= count; j += 8) {
+      S* const eight[8] = {slots + place(j),     slots + place(j + 1), slots + place(j + 2), slots + place(j + 3),
+                           slots + place(j + 4), slots + place(j + 5), slots + place(j + 6), slots + place(j + 7)};
+      write_eight(eight, moved(j), load(Gs + j));
     }
-    for (; j < count; ++j) scatter_one(slots[place(j)], nullptr);
+    if (j < count || (linear && m_.intercept)) {
+      S* eight[8];
+      last_eight<linear>(run, slots, place, j, eight);
+      write_eight(eight, moved(j), load(Gs + j));
+    }
+    n_ += lanes_of<linear>(run);
   }
 
+  // w and G of eight slots.
+  static inline __attribute__((always_inline)) void write_eight(S* const* at, Octet w, Octet G) {
+    const Octet low = PM_SHUFFLE8(w, G, 0, 8, 1, 9, 4, 12, 5, 13), high = PM_SHUFFLE8(w, G, 2, 10, 3, 11, 6, 14, 7, 15);
+    write_two(lower(low), *at[0], *at[1]);
+    write_two(lower(high), *at[2], *at[3]);
+    write_two(upper(low), *at[4], *at[5]);
+    write_two(upper(high), *at[6], *at[7]);
+  }
   // w and G of two slots. They are written whole: the next example may load one before a part of it that was stored has
   // reached the cache.
   static inline __attribute__((always_inline)) void write_two(Four pairs, Slot<float>& first, Slot<float>& second) {
@@ -470,6 +552,7 @@ class Single {
   double now_ = 0, squares_ = 0;  // squares_: of the scaled features, the intercept's 1 among them
   S nothing_{};
   bool regularized_, rescaled_ = false;
+  bool in_octets_;  // whether features are gathered eight at a time
   bool keeps_ = false;  // whether a weight keeps more than what follows the scale of its feature
   Real *w_, *G_, *x_;
 };
