@@ -107,6 +107,7 @@ def gram_growth(ngrams: int, skips: int) -> int:
 
 
 _text_buffers = BufferPool()
+_scratch_buffers = BufferPool()  # apart: the next text can have them as soon as one is parsed
 
 #: From this size on, how much a text holds is guessed from pieces of it, and counted only where that was too little.
 _LONG, _PIECES, _PIECE = 1 << 20, 16, 1 << 12
@@ -126,8 +127,12 @@ def _rooms(text: NDArray[np.uint8]) -> Iterator[tuple[int, int, int]]:
         sample = parts[:, :_PIECE].ravel()
         times = len(text) / len(sample)
         lines, features, bars = _bounds(sample)
-        # Few lines fit the sample, and they differ in length; room for one costs little, and nothing while unused.
-        yield int(3 * times * (lines + 8)), int(1.25 * times * features), int(times * (bars + 8))
+        # Lines differ in length: the fewer fit the sample, the less sure is their number.
+        yield (
+            int(times * (1.25 * lines + 8 * math.sqrt(lines + 1))),
+            int(1.25 * times * features),
+            int(times * (bars + 8)),
+        )
     yield _bounds(text)
 
 
@@ -139,9 +144,8 @@ def _text_arrays(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, g
         "spans": (2 * n_rows, np.uint32),
         "ids": (n_features, np.uint64),
         "values": (n_features, np.float32),
-        "feature_slots": (_power_above(n_features), np.uint32),
     }
-    slots: dict[str, NDArray[Any]] = {}
+    scratch = _scratch_buffers.arrays({"feature_slots": (_power_above(n_features), np.uint32)})
     if vw:
         wanted |= {
             "weights": (n_rows, np.float64),
@@ -151,10 +155,10 @@ def _text_arrays(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, g
             "namespace_hashes": (n_namespaces, np.uint64),
             "namespace_spans": (2 * n_namespaces, np.uint32),
         }
-        slots["namespace_slots"] = np.zeros(_power_above(n_namespaces), np.uint32)
+        scratch["namespace_slots"] = np.zeros(_power_above(n_namespaces), np.uint32)
     if grams:
         wanted["grams"] = (n_features, np.uint16)
-    return _text_buffers.arrays(wanted) | slots
+    return _text_buffers.arrays(wanted) | scratch
 
 
 def parse_text(
