@@ -90,7 +90,7 @@ class Example {
   }
   // How many keys look_at() makes: columns of a hashed table are hashed once a chunk, for asking ahead and for use.
   static int64_t n_keys(const pm_online& model, const pm_chunk& c) {
-    return as_they_are(model) && model.regions[0].hashed && !c.wide ? c.indptr[c.n] - c.indptr[0] : 0;
+    return as_they_are(model) && model.regions[0].hashed && !c.wide && !c.keys ? c.indptr[c.n] - c.indptr[0] : 0;
   }
 
   // Bytes for examples of at most n features, which the expansion makes `expanded`.
@@ -119,6 +119,8 @@ class Example {
       top_ = 0;
       const uint32_t* const rows = static_cast<const uint32_t*>(c.indices) + first;
       for (int64_t k = 0; k < n; ++k) top_ = std::max(top_, rows[k]);
+    } else if (c.keys) {
+      keys_ = c.keys;
     } else if (!c.wide) {
       each_hashed_key(c, first, n, [&](int64_t k, uint32_t key) { keys[k] = key; });
       keys_ = keys - first;

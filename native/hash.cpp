@@ -43,6 +43,10 @@ void pm_mix(const uint64_t* columns, int64_t n, uint64_t* ids) {
   for (int64_t i = 0; i < n; ++i) ids[i] = pm::mix(columns[i]);
 }
 
+void pm_column_keys(const uint32_t* columns, int64_t n, uint32_t* keys) {
+  for (int64_t i = 0; i < n; ++i) keys[i] = static_cast<uint32_t>(pm::mix(columns[i]));
+}
+
 void pm_unmix(const uint64_t* ids, int64_t n, uint64_t* columns) {
   for (int64_t i = 0; i < n; ++i) columns[i] = unmix(ids[i]);
 }

@@ -42,6 +42,8 @@ PM_API void pm_take_strings(const char* data, const int64_t* offsets, const uint
 // Bijective mixing of column numbers into ids, and back.
 PM_API void pm_mix(const uint64_t* columns, int64_t n, uint64_t* ids);
 PM_API void pm_unmix(const uint64_t* ids, int64_t n, uint64_t* columns);
+// Lower halves of the ids of columns.
+PM_API void pm_column_keys(const uint32_t* columns, int64_t n, uint32_t* keys);
 
 // ---- ids to rows: an open-addressing map that numbers ids in order of first appearance ----
 typedef struct {
@@ -83,6 +85,7 @@ typedef struct {
   const uint16_t* fields;  // NULL: one field, or with column_fields each column is its own
   int32_t wide;            // whether indices are uint64
   int32_t column_fields;
+  const uint32_t* keys;  // of the indices, if they are columns (pm_column_keys); NULL: made where a table is hashed
 } pm_chunk;
 
 // ---- the online learner ----

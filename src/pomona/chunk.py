@@ -108,7 +108,10 @@ class Chunk:
 
 
 class RowChunk(Chunk):
-    """A chunk whose indices are rows in the tables of one learner: see ``Learner.prepare``."""
+    """A chunk whose indices are rows in the tables of one learner: see ``Learner.prepare``.
+
+    Where they are columns and the table is hashed, ``rows`` may hold their keys.
+    """
 
     __slots__ = ()
 

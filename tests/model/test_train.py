@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from pomona._native import NO_ROW, IdMap
 from pomona.errors import DataFormatError, OptionError
@@ -53,6 +54,16 @@ def test_rows_found_ahead_do_not_change_the_model(clicks: str, monkeypatch: pyte
     without = train(clicks, read=ReadOptions(threads=2))
     assert same(with_rows, without)
     assert list(with_rows.learner.names.names) == list(without.learner.names.names)
+
+
+@pytest.mark.parametrize("learn", [LearnOptions(bits=10), LearnOptions(bits=10, interactions="quadratic", passes=2)])
+def test_keys_found_ahead_do_not_change_the_model(monkeypatch: pytest.MonkeyPatch, learn: LearnOptions) -> None:
+    rng = np.random.default_rng(0)
+    X = sparse.random(3000, 2000, 0.01, "csr", np.float32, rng)
+    y = np.where(X @ rng.normal(size=2000) > 0, 1, -1)
+    with_keys = train(ArraySource(X, y), learn=learn)
+    monkeypatch.setattr(OnlineLearner, "with_keys", lambda self, chunk: chunk)
+    assert same(with_keys, train(ArraySource(X, y), learn=learn))
 
 
 def test_the_map_finds_while_it_is_filled() -> None:

@@ -17,6 +17,7 @@ lib.pm_hash.restype = c.c_uint64
 lib.pm_hash.argtypes = [c.c_char_p, c.c_int64, c.c_uint64]
 lib.pm_hash_strings.argtypes = [c.c_void_p, c.c_void_p, c.c_int64, c.c_uint64, c.c_void_p]
 lib.pm_take_strings.argtypes = [*[c.c_void_p] * 3, c.c_int64, *[c.c_void_p] * 2]
+lib.pm_column_keys.argtypes = [c.c_void_p, c.c_int64, c.c_void_p]
 lib.pm_mix.argtypes = lib.pm_unmix.argtypes = [c.c_void_p, c.c_int64, c.c_void_p]
 
 
@@ -68,6 +69,13 @@ def mix(columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
     ids = np.empty_like(columns)
     lib.pm_mix(pointer(columns, np.uint64), len(columns), pointer(ids, np.uint64))
     return ids
+
+
+def column_keys(columns: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """Lower halves of the ids of columns, by which a hashed table finds them."""
+    keys = _buffers.arrays({"keys": (len(columns), np.uint32)})["keys"]
+    lib.pm_column_keys(pointer(columns, np.uint32), len(columns), pointer(keys, np.uint32))
+    return keys
 
 
 def unmix(ids: NDArray[np.uint64]) -> NDArray[np.uint64]:

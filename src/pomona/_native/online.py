@@ -23,6 +23,7 @@ class ChunkStruct(c.Structure):
         ("fields", c.c_void_p),
         ("wide", c.c_int32),
         ("column_fields", c.c_int32),
+        ("keys", c.c_void_p),
     ]
 
 
@@ -114,6 +115,7 @@ def chunk_struct(
     offsets: NDArray[np.float64] | None,
     fields: NDArray[np.uint16] | None,
     column_fields: bool,
+    keys: NDArray[np.uint32] | None = None,
 ) -> ChunkStruct:
     """A view of the arrays of a chunk; they must outlive it."""
     n = len(indptr) - 1
@@ -122,8 +124,8 @@ def chunk_struct(
     for array in (labels, weights, offsets):
         if array is not None and len(array) != n:
             raise ValueError(f"expected {n} labels, weights and offsets, got {len(array)}")
-    if len(values) != len(indices) or (fields is not None and len(fields) != len(indices)):
-        raise ValueError("indices, values and fields must be of equal length")
+    if any(array is not None and len(array) != len(indices) for array in (values, fields, keys)):
+        raise ValueError("indices, values, fields and keys must be of equal length")
     wide = indices.dtype == np.uint64
     return ChunkStruct(
         n,
@@ -136,6 +138,7 @@ def chunk_struct(
         pointer(fields, np.uint16),
         wide,
         column_fields,
+        pointer(keys, np.uint32),
     )
 
 

@@ -59,7 +59,8 @@ class KeptChunks:
 
 def _nbytes(chunk: Chunk) -> int:
     first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
-    return len(chunk) * 24 + (last - first) * (4 + chunk.indices.itemsize + 2 * (chunk.fields is not None))
+    each = 4 + chunk.indices.itemsize + 2 * (chunk.fields is not None) + 4 * (chunk.rows is not None)
+    return len(chunk) * 24 + (last - first) * each
 
 
 class _Rest:

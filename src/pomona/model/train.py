@@ -262,7 +262,9 @@ class Trainer:
         if self.model.task.kind == "regression":
             self._check_counts(labels, chunk)
             labels = (labels - self.model.target.shift) / self.model.target.scale
-        return self.model.learner.prepare(replace(chunk, labels=labels, weights=weights))
+        learner = self.model.learner
+        ready = learner.prepare(replace(chunk, labels=labels, weights=weights))
+        return ready if self.shuffle else learner.with_keys(ready)  # shuffled examples are copied, without keys
 
     def _check_counts(self, labels: NDArray[np.float64], chunk: Chunk) -> None:
         if self.model.learner.parameters.loss != "poisson" or not (labels < 0).any():

@@ -260,6 +260,13 @@ class OnlineLearner:
         """Rows of the tables in place of ids; features never met before get a row and leave their name."""
         return self._rows(chunk, grow=True)
 
+    def with_keys(self, chunk: RowChunk) -> RowChunk:
+        """The chunk with what learning would find out first: where columns stand in a hashed table."""
+        columns: Any = chunk.indices
+        if self.parameters.bits is None or self.parameters.degree > 1 or columns.dtype != np.uint32:
+            return chunk
+        return replace(chunk, rows=_native.column_keys(columns))
+
     def look_up(self, ids: NDArray[np.uint64]) -> NDArray[np.uint32] | None:
         """Rows of features met so far, for ``Chunk.rows``; called on any thread."""
         return None if self.map is None else self.map.find(ids)
@@ -322,6 +329,7 @@ class OnlineLearner:
             chunk.offsets,
             chunk.fields,
             column_fields=self.n_columns > 0,
+            keys=chunk.rows,
         )
         needed = _native.online_scratch_bytes(self._model, struct) if len(chunk) else 0
         if needed > max(self.parameters.memory, 1 << 30):
