@@ -167,27 +167,34 @@ namespace {
 
 // Few features are new: eight are looked at together.
 template <class Index>
-int64_t mark_new(uint8_t* seen, uint64_t mask, const Index* indices, int64_t n, int64_t* fresh) {
+int64_t mark_new(uint64_t* seen, uint64_t mask, const Index* indices, int64_t n, int64_t* fresh) {
   constexpr int64_t kTogether = 8;
-  const auto marked = [=](int64_t k) { return seen[(indices[k] & mask) >> 3] >> (indices[k] & 7 & mask); };
-  int64_t count = 0;
-  for (int64_t i = 0; i < n; i += kTogether) {
-    const int64_t stop = i + kTogether < n ? i + kTogether : n;
-    int all = 1;
-    for (int64_t k = i; k < stop; ++k) all &= marked(k);
-    if (all) continue;
-    for (int64_t k = i; k < stop; ++k) {
-      fresh[count] = k;
-      count += (marked(k) & 1) == 0;
-      seen[(indices[k] & mask) >> 3] |= static_cast<uint8_t>(1 << (indices[k] & 7 & mask));
+  const auto marked = [=](int64_t k) {
+    const uint64_t place = indices[k] & mask;
+    return seen[place >> 6] >> (place & 63);
+  };
+  int64_t count = 0, i = 0;
+  const auto mark = [&](int64_t stop) {
+    for (; i < stop; ++i) {
+      const uint64_t place = indices[i] & mask;
+      fresh[count] = i;
+      count += (marked(i) & 1) == 0;
+      seen[place >> 6] |= uint64_t{1} << (place & 63);
     }
+  };
+  while (i + kTogether <= n) {
+    uint64_t all = 1;
+    for (int64_t k = 0; k < kTogether; ++k) all &= marked(i + k);
+    if (all) i += kTogether;
+    else mark(i + kTogether);
   }
+  mark(n);
   return count;
 }
 
 }  // namespace
 
-int64_t pm_mark_new(uint8_t* seen, uint64_t n_seen, const void* indices, int32_t wide, int64_t n, int64_t* fresh) {
+int64_t pm_mark_new(uint64_t* seen, uint64_t n_seen, const void* indices, int32_t wide, int64_t n, int64_t* fresh) {
   return wide ? mark_new(seen, n_seen - 1, static_cast<const uint64_t*>(indices), n, fresh)
               : mark_new(seen, n_seen - 1, static_cast<const uint32_t*>(indices), n, fresh);
 }

@@ -71,7 +71,7 @@ PM_API int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, ui
 PM_API int32_t pm_map_rehash(const pm_map* from, pm_map* to);
 // Positions of indices (uint64 ids if wide, else uint32 columns) whose place modulo n_seen (a power of two) had no bit set
 // in `seen`; sets them. Returns how many.
-PM_API int64_t pm_mark_new(uint8_t* seen, uint64_t n_seen, const void* indices, int32_t wide, int64_t n, int64_t* fresh);
+PM_API int64_t pm_mark_new(uint64_t* seen, uint64_t n_seen, const void* indices, int32_t wide, int64_t n, int64_t* fresh);
 
 // ---- chunks ----
 typedef struct {

@@ -182,7 +182,7 @@ class Marks:
 
     def __init__(self, n: int) -> None:
         self._n = n
-        self._bits = np.zeros((n + 7) // 8, np.uint8)
+        self._bits = np.zeros((n + 63) // 64, np.uint64)
 
     def __len__(self) -> int:
         return self._n
@@ -192,7 +192,7 @@ class Marks:
         wide = indices.dtype == np.uint64
         fresh = _buffers.arrays({"fresh": (len(indices) + 1, np.int64)})["fresh"]
         count = lib.pm_mark_new(
-            pointer(self._bits, np.uint8),
+            pointer(self._bits, np.uint64),
             self._n,
             pointer(indices, np.uint64 if wide else np.uint32),
             wide,
