@@ -174,8 +174,9 @@ class AppleLearner(OnlineLearner):
                     f"the heuristic must give one score a monomial: {len(numbers)}; got shape {scores.shape}"
                 )
             top, least = _highest(scores, wanted, least)
-            best.append((self._links(numbers[top]), scores[top]))
-        chosen = self._ranked(np.concatenate([a for a, _ in best]), np.concatenate([b for _, b in best]))[:wanted]
+            best.append((numbers[top], scores[top]))
+        highest, their_scores = (np.concatenate(parts) for parts in zip(*best, strict=True))
+        chosen = self._ranked(self._links(highest), their_scores)[:wanted]
         if fallback and len(chosen) < len(numbers):  # all of them: there was one piece
             chosen.append(self._simplest(self._links(numbers), statistics.degree, scores, chosen))
         return chosen
