@@ -44,7 +44,7 @@ inline __attribute__((always_inline)) void store(Real* p, const Vec<Real>& v) {
 template <class Real>
 inline __attribute__((always_inline)) double sum(const Vec<Real>& v) {
 #if defined(__AVX__)
-  if constexpr (sizeof(Real) == sizeof(float)) {  // the same sums in a tenth of the instructions
+  if constexpr (sizeof(Real) == sizeof(float)) {  // the same sums in fewer instructions
     const __m256 all = (__m256)v;
     const __m256d four = _mm256_add_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(all)),
                                        _mm256_cvtps_pd(_mm256_extractf128_ps(all, 1)));
