@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pomona.chunk import Chunk
+from pomona.chunk import Chunk, PackedNames
 from pomona.errors import DataFormatError, PomonaError
 from pomona.options import ReadOptions
 from pomona.source import cache as cache_module
@@ -118,6 +118,22 @@ def named_chunk(ids: list[int], **more: Any) -> Chunk:
         names=lambda positions: [f"f{i}" for i in indices[positions].tolist()],
         **more,
     )
+
+
+def test_names_that_overlap_are_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "cache.arrow")
+    write_cache(ListSource([named_chunk([5, 30])]), path)
+    names_in = cache_module._names_in
+
+    def overlapping(metadata: dict[str, bytes]) -> tuple[np.ndarray, PackedNames]:
+        ids, names = names_in(metadata)
+        return ids, PackedNames(names.text, names.ends[::-1].copy())
+
+    monkeypatch.setattr(cache_module, "_names_in", overlapping)
+    chunk = next(CacheSource(path).chunks())
+    assert chunk.names is not None
+    with pytest.raises(DataFormatError, match=r"cache\.arrow: the file of chunks is damaged: .*write it again"):
+        chunk.names(np.array([1]))
 
 
 def test_names_and_fields_survive(tmp_path: Path) -> None:

@@ -263,7 +263,10 @@ class CacheSource:
             numbers.insert(new)
             places = numbers.find(ids)
             if (places != _native.NO_ROW).all():
-                return PackedNames(*_native.take_strings(packed.text, np.append(np.int64(0), packed.ends), places))
+                try:
+                    return PackedNames(*_native.take_strings(packed.text, np.append(np.int64(0), packed.ends), places))
+                except ValueError as error:
+                    raise self._damaged(error) from error
             known = _by_id(new, packed)
             if not all(id_ in known for id_ in ids.tolist()):
                 known |= self._names_before(number)
