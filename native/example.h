@@ -1,8 +1,9 @@
 // One example made ready for a kernel, and the runs of features that its expansion consists of.
 //
 // A run is a stretch of features whose slots are base + keys[j] and whose values are a * x[j]. The linear part is one
-// run; each product x_i * (x_j, j <= i) is one run; so is each x_i * x_j * (x_k, k <= j). All products of an example in
-// which no row is missing are one run: in the combinatorial number system they are neighbours.
+// run; each product x_i * (x_j, j <= i) is one run; so is each x_i * x_j * (x_k, k <= j). The keys of the last factor are
+// rows, hashed or not: so partners that are neighbours have slots that are. All products of an example in which no row is
+// missing are one run: in the combinatorial number system they are neighbours.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -95,13 +96,13 @@ class Example {
 
   // Bytes for examples of at most n features, which the expansion makes `expanded`.
   static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
-    return (model.parents ? Parents<Real>::bytes(model, n, expanded) : 0) + 10 * 64 + (n + 1) * static_cast<int64_t>(5 * sizeof(uint32_t) + sizeof(uint16_t) + 2 * sizeof(Real) + 8) +
+    return (model.parents ? Parents<Real>::bytes(model, n, expanded) : 0) + 9 * 64 + (n + 1) * static_cast<int64_t>(4 * sizeof(uint32_t) + sizeof(uint16_t) + 2 * sizeof(Real) + 8) +
            (expanded + 1) * static_cast<int64_t>(sizeof(Real));
   }
 
   Example(const pm_online& model, char* memory, int64_t n, int64_t expanded)
       : model_(model), row_(take<uint32_t>(memory, n)), key_(take<uint32_t>(memory, n)),
-        last_row_(take<uint32_t>(memory, n)), last_key_(take<uint32_t>(memory, n)), below_(take<uint32_t>(memory, n)),
+        last_row_(take<uint32_t>(memory, n)), below_(take<uint32_t>(memory, n)),
         field_(take<uint16_t>(memory, n)), x_(take<Real>(memory, n)), last_x_(take<Real>(memory, n)),
         sort_(take<uint64_t>(memory, n)), product_x_(take<Real>(memory, expanded)) {
     for (int64_t p = 0; p < 3 * model.n_products; ++p) by_field_ |= model.products[p] >= 0;
@@ -147,8 +148,6 @@ class Example {
     if (model_.regions[0].hashed) {
       each_hashed_key(c, first, n_, [&](int64_t k, uint32_t key) { key_[k] = key; });
       for (int64_t k = 0; k < n_; ++k) x_[k] = static_cast<Real>(c.values[first + k]);
-      if (by_field_)
-        for (int64_t k = 0; k < n_; ++k) field_[k] = field_of(c, first + k);
       linear_ = {1, 0, key_, x_, n_, Real(1), false};
       return true;
     }
@@ -379,21 +378,20 @@ class Example {
 
   // The features of the last factor's field, one after the other, and how many of them come before each feature.
   struct Last {
-    const uint32_t* keys;
+    const uint32_t* rows;
     const Real* x;
     bool all;
   };
-  Last gather_last(int32_t field, bool hashed) const {
-    if (field == PM_ALL_FIELDS) return {hashed ? key_ : row_, x_, true};
-    uint32_t* const keys = hashed ? last_key_ : last_row_;
+  Last gather_last(int32_t field) const {
+    if (field == PM_ALL_FIELDS) return {row_, x_, true};
     uint32_t count = 0;
     for (int64_t i = 0; i < n_; ++i) {
       below_[i] = count;
       if (!in(field, i)) continue;
-      keys[count] = (hashed ? key_ : row_)[i];
+      last_row_[count] = row_[i];
       last_x_[count++] = x_[i];
     }
-    return {keys, last_x_, false};
+    return {last_row_, last_x_, false};
   }
   // How many features of the last field stand below feature i, counting itself where squares are wanted.
   int64_t partners(const Last& last, int32_t field, int64_t i) const {
@@ -405,12 +403,12 @@ class Example {
   template <class Visit>
   void pair_runs(const int32_t* fields, Visit& visit) const {
     const bool hashed = model_.regions[1].hashed;
-    const Last last = gather_last(fields[1], hashed);
+    const Last last = gather_last(fields[1]);
     OneBehind<Real, Visit> runs(visit);
     for (int64_t i = 0; i < n_; ++i) {
       if (!in(fields[0], i)) continue;
       const int64_t count = partners(last, fields[1], i);
-      runs(Run<Real>{2, hashed ? key_[i] : pairs_below(row_[i]), last.keys, last.x, count, x_[i], !hashed});
+      runs(Run<Real>{2, hashed ? key_[i] : pairs_below(row_[i]), last.rows, last.x, count, x_[i], true});
     }
     runs.finish();
   }
@@ -418,7 +416,7 @@ class Example {
   template <class Visit>
   void triple_runs(const int32_t* fields, Visit& visit) const {
     const bool hashed = model_.regions[2].hashed;
-    const Last last = gather_last(fields[2], hashed);
+    const Last last = gather_last(fields[2]);
     OneBehind<Real, Visit> runs(visit);
     for (int64_t i = 0; i < n_; ++i) {
       if (!in(fields[0], i)) continue;
@@ -426,7 +424,7 @@ class Example {
         if (!in(fields[1], j)) continue;
         const int64_t count = partners(last, fields[2], j);
         const uint64_t base = hashed ? uint64_t{key_[i]} + key_[j] : triples_below(row_[i]) + pairs_below(row_[j]);
-        runs(Run<Real>{3, base, last.keys, last.x, count, x_[i] * x_[j], !hashed});
+        runs(Run<Real>{3, base, last.rows, last.x, count, x_[i] * x_[j], true});
       }
     }
     runs.finish();
@@ -444,7 +442,7 @@ class Example {
   const uint32_t* partner_row_ = nullptr;
   const Real* partner_x_ = nullptr;
   int64_t n_partners_ = 0;
-  uint32_t *row_, *key_, *last_row_, *last_key_, *below_;
+  uint32_t *row_, *key_, *last_row_, *below_;
   uint16_t* field_;
   Real *x_, *last_x_;
   uint64_t* sort_;

@@ -39,12 +39,12 @@ int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows,
   for (int64_t i = 0; i < n_rows; ++i) {
     const uint32_t first = static_cast<uint32_t>(pm::mix(static_cast<uint64_t>(i)));
     for (int64_t j = 0; j <= i; ++j) {
-      const uint32_t second = first + static_cast<uint32_t>(pm::mix(static_cast<uint64_t>(j)));
       if (degree == 2) {
-        if (at < from.n_slots) move(second);
+        if (at < from.n_slots) move(first + static_cast<uint32_t>(j));
         continue;
       }
-      for (int64_t k = 0; k <= j && at < from.n_slots; ++k) move(second + static_cast<uint32_t>(pm::mix(static_cast<uint64_t>(k))));
+      const uint32_t second = first + static_cast<uint32_t>(pm::mix(static_cast<uint64_t>(j)));
+      for (int64_t k = 0; k <= j && at < from.n_slots; ++k) move(second + static_cast<uint32_t>(k));
     }
   }
   return PM_OK;

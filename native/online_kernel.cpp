@@ -174,9 +174,8 @@ int32_t expand_as(const pm_online& m, const pm_chunk& c, const Sizes& s, char* m
   uint32_t* const keys = take<uint32_t>(memory, s.keys);
   Example<Real> example(m, memory, s.features, s.expanded);
   example.look_at(c, 0, keys);
-  const bool shared = m.regions[0].hashed != 0;  // one table for all degrees
   uint64_t first[3] = {0, 0, 0};
-  for (int i = 1; i < 3 && !shared; ++i) first[i] = first[i - 1] + m.regions[i - 1].n_slots;
+  for (int i = 1; i < 3; ++i) first[i] = first[i - 1] + m.regions[i - 1].n_slots;
   for (int64_t e = *done; e < c.n; ++e) {
     *done = e;
     example.load(c, e, false);

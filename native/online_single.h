@@ -127,6 +127,10 @@ class Single : Slots<Real> {
     const uint64_t key = run.key(j);
     return r.hashed ? key & (r.n_slots - 1) : key;
   }
+  // Whether the slots of the run are neighbours: in a hashed region some may stand at its end and others at its beginning.
+  bool in_a_row(const Run<Real>& run) const {
+    return run.neighbours() && place(run, 0) + static_cast<uint64_t>(run.count) <= m_.regions[run.degree - 1].n_slots;
+  }
   double dot_one_by_one(bool learning) {
     n_ = 0;
     rescaled_ = false;
@@ -235,8 +239,8 @@ class Single : Slots<Real> {
     const uint32_t *const keys = run.keys, *const later = keys + run.ahead;
     const auto at = [=](int64_t j) { return (base + keys[j]) & mask; };
     keeps_ = keeps(m_, run.degree);
-    if (run.neighbours()) {
-      gather_at<learning, false>(run, slots + run.key(0), in_order, Nothing{}, sums);
+    if (in_a_row(run)) {
+      gather_at<learning, false>(run, slots + place(run, 0), in_order, Nothing{}, sums);
     } else if (r.n_slots * sizeof(S) > kCached) {
       // Inlined by force: a function that does nothing but ask counts as one without effect, and its calls are removed.
       gather_at<learning, false>(run, slots, at, [=](int64_t j) __attribute__((always_inline)) {
@@ -346,8 +350,8 @@ class Single : Slots<Real> {
     if (linear && run.ids) {
       const uint64_t* const ids = run.ids;
       scatter_at<linear>(run, slots, [=](int64_t j) { return static_cast<uint32_t>(ids[j]) & mask; }, u);
-    } else if (run.neighbours()) {
-      scatter_at<linear>(run, slots + run.key(0), in_order, u);
+    } else if (in_a_row(run)) {
+      scatter_at<linear>(run, slots + place(run, 0), in_order, u);
     } else {
       const uint32_t* const keys = run.keys;
       scatter_at<linear>(run, slots, [=](int64_t j) { return (linear ? keys[j] : base + keys[j]) & mask; }, u);

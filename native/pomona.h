@@ -96,8 +96,8 @@ typedef struct {
   void* slots;
   double* touched;   // value of `clock` when the slot was last regularised; NULL without l1 and l2
   uint64_t n_slots;  // a power of two when hashed
-  int64_t hashed;    // slot = key modulo n_slots, the key of a product being the sum of its factors' keys; otherwise
-                     // slot = place of the (multi-)set of rows in the combinatorial number system
+  int64_t hashed;    // slot = key modulo n_slots, the key of a product being the sum of its smallest row and the mixed
+                     // others; otherwise slot = place of the (multi-)set of rows in the combinatorial number system
 } pm_region;
 
 // apple: the products of parents with base features stand in region 1. Parents are numbered in the order in which they were
@@ -128,7 +128,7 @@ typedef struct {
 typedef enum { PM_SQUARED, PM_LOGISTIC, PM_HINGE, PM_QUANTILE, PM_POISSON, PM_SOFTMAX } pm_loss;
 
 typedef struct {
-  pm_region regions[3];     // features of degree 1, 2 and 3; all the same table when hashed
+  pm_region regions[3];     // features of degree 1, 2 and 3; the first is hashed only where there are no products
   void* intercept;          // one slot, or NULL
   const int32_t* products;  // n_products x 3 fields to multiply; PM_ALL_FIELDS, PM_NO_FIELD (degree 2)
   int64_t n_products;

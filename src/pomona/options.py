@@ -87,7 +87,7 @@ class LearnOptions:
     #: apple: columns or namespaces whose features are multiplied; none: all.
     expand: Sequence[str] = ()
     intercept: bool = True
-    #: Table of 2**bits slots; None: exact while it fits the memory limit.
+    #: At most 2**bits slots a degree, hashed from the start without products; None: exact while the memory allows.
     bits: int | None = None
     #: Bytes the weight tables may take.
     memory: int = 1 << 30

@@ -37,12 +37,15 @@ def random_labels(rows: list[dict[int, float]], kind: str, seed: int) -> np.ndar
     return score
 
 
-def as_chunk(rows: list[dict[int, float]], *, ids: bool, weights: np.ndarray | None = None) -> Chunk:
+def as_chunk(
+    rows: list[dict[int, float]], *, ids: bool, weights: np.ndarray | None = None, first: int = 0, step: int = 1
+) -> Chunk:
+    """Features by id, or as columns first, first + step …"""
     indptr = np.cumsum([0] + [len(row) for row in rows]).astype(np.int64)
     features = np.array([f for row in rows for f in row], np.uint64)
     return Chunk(
         indptr,
-        _native.mix(features) if ids else features.astype(np.uint32),
+        _native.mix(features) if ids else (first + step * features).astype(np.uint32),
         np.array([x for row in rows for x in row.values()], np.float32),
         weights=weights,
         fields=(features % len(FIELDS)).astype(np.uint16),

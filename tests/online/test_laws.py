@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pomona.chunk import Chunk
-from pomona.errors import NumericError, OptionError
+from pomona.errors import ModelFileError, NumericError, OptionError
 from pomona.online.learner import OnlineLearner
 from pomona.online.parameters import OnlineParameters
 from pomona.online.terms import Terms, factors
@@ -18,7 +18,8 @@ VARIANTS = {
     "exact": {},
     "hashed": {"bits": 12},
     "quadratic": {"interactions": ("quadratic",)},
-    "cubic hashed": {"interactions": ("cubic",), "bits": 16},
+    "cubic within bits": {"interactions": ("cubic",), "bits": 16},
+    "products outgrow bits": {"interactions": ("quadratic",), "bits": 12},
     "fields": {"interactions": ("a*b", "c*c")},
     "products outgrow memory": {"interactions": ("quadratic",), "memory": 1 << 20},
     "features outgrow memory": {"memory": 1 << 20, "l1": 1e-4},
@@ -217,19 +218,54 @@ def test_every_weight_has_the_name_of_its_monomial(bits: int | None) -> None:
     assert "f5 · f7" not in names
 
 
+def test_hashed_products_have_names() -> None:
+    rows = [{0: 1.0, 1: 2.0, 300: 3.0}, {1: 1.0, 200: 1.0}]
+    learner = OnlineLearner(OnlineParameters(interactions=("cubic",), bits=14))
+    learner.learn(as_chunk(rows, ids=False), np.array([1.0, -1.0]))
+    assert learner.tables.hashed == [False, True, True]
+    terms = Terms.of(learner)
+    names = set(terms.names(np.arange(len(terms))))
+    assert {"f0 · f0", "f0 · f300", "f1 · f200 · f200", "f0 · f1 · f300"} <= names
+    assert len(names) == len(terms) == 3 + 6 + 10 + 1 + 2 + 3
+
+
+def test_products_hashed_in_another_way_are_refused() -> None:
+    learner = OnlineLearner(OnlineParameters(interactions=("quadratic",), bits=10))
+    learner.learn(as_chunk([{0: 1.0, 300: 3.0}], ids=False), np.array([1.0]))
+    state = learner.state()
+    del state.header["hashing"]
+    with pytest.raises(ModelFileError, match="products hashed as by an earlier version of pomona: train it again"):
+        OnlineLearner.from_state(state)
+
+
 def test_factors_number_multisets_in_order() -> None:
     assert [factors(2, slot) for slot in range(4)] == [(0, 0), (1, 0), (1, 1), (2, 0)]
     assert [factors(3, slot) for slot in range(5)] == [(0, 0, 0), (1, 0, 0), (1, 1, 0), (1, 1, 1), (2, 0, 0)]
 
 
-def test_memory_of_a_hashed_table_does_not_grow() -> None:
-    learner = make("cubic hashed")
-    sizes = set()
+@pytest.mark.parametrize("interactions", ["linear", "quadratic", "cubic"])
+def test_memory_of_a_hashed_table_does_not_grow(interactions: str) -> None:
+    learner = OnlineLearner(OnlineParameters(interactions=(interactions,), bits=10))
     for seed in range(20):
-        rows = random_rows(20, 2000, 0.01, seed=seed)
+        rows = random_rows(20, 3000, 0.01, seed=seed)
         learner.learn(as_chunk(rows, ids=True), random_labels(rows, "sign", seed=seed))
-        sizes.add(learner.tables.nbytes)
-    assert len(sizes) == 1
+    assert [len(slots) for slots in learner.tables.slots] == [1024] * learner.parameters.degree
+    assert learner.tables.hashed == [interactions == "linear", True, True][: learner.parameters.degree]
+
+
+def test_hashed_products_in_vectors_as_one_by_one() -> None:
+    """Neighbours stand in a row, or begin at the end of the table and go on at its start; many share a slot."""
+    rng = np.random.default_rng(3)
+    rows = [{k: float(x) for k, x in enumerate(rng.uniform(-1, 1, 20))} for _ in range(150)]
+    labels = rng.choice([-1.0, 1.0], len(rows))
+    found = []
+    for float64 in (False, True):
+        learner = OnlineLearner(
+            OnlineParameters(interactions=("cubic",), bits=10, float64=float64, learning_rate=0.1), FIELDS
+        )
+        found.append(learner.learn(as_chunk(rows, ids=False, first=200), labels))
+        assert learner.tables.hashed == [False, True, True]
+    np.testing.assert_allclose(found[0], found[1], rtol=2e-3, atol=2e-4)
 
 
 @pytest.mark.parametrize("bits", [None, 4])

@@ -47,16 +47,15 @@ def columns_of(columns: list[int], named: bool) -> Chunk:
 
 
 def test_columns_without_names_are_all_up_to_the_last() -> None:
-    known = FeatureNames(None)
+    known = FeatureNames()
     known.note_columns(columns_of([2, 4], named=False), 5)
     known.note_columns(columns_of([1, 6], named=False), 7)
     assert known.rows.tolist() == list(range(7)) and list(known.names) == [""] * 7
 
 
 def test_columns_with_and_without_names() -> None:
-    known = FeatureNames(None)
+    known = FeatureNames()
     known.note_columns(columns_of([2, 4], named=True), 5)
     known.note_columns(columns_of([1, 4, 6], named=False), 7)
     known.note_columns(columns_of([0, 6], named=True), 7)
     assert known.rows.tolist() == [2, 4, 1, 6, 0] and list(known.names) == ["c2", "c4", "", "", "c0"]
-    assert len(set(known.keys.tolist())) == 5

@@ -27,7 +27,13 @@ EXPANSIONS = [("linear",), ("quadratic",), ("cubic",), ("a*b", "b*b*c"), ("quadr
 PENALTIES = [{}, {"l1": 1e-3}, {"l2": 1e-2}, {"l1": 1e-3, "l2": 1e-2}]
 
 
-def compare(parameters: OnlineParameters, kind: str, *, ids: bool, density: float = 0.5, n: int = 60) -> None:
+#: Columns whose products do not fit 2^18 slots, so that their table is hashed: neighbours, and others.
+HASHED = [{"first": 5000}, {"step": 1000}]
+
+
+def compare(
+    parameters: OnlineParameters, kind: str, *, ids: bool, density: float = 0.5, n: int = 60, **columns: int
+) -> None:
     rows = random_rows(n, 7, density, seed=1)
     if kind == "count" and not parameters.normalized:
         # Exponentials of raw products overflow their bounds, and then the last bit of a sum decides everything.
@@ -37,7 +43,7 @@ def compare(parameters: OnlineParameters, kind: str, *, ids: bool, density: floa
     twin = OnlineTwin(parameters, {f: field_of(f) for f in range(7)})
     expected = [twin.learn(row, y, h) for row, y, h in zip(rows, labels, weights, strict=True)]
     learner = OnlineLearner(parameters, FIELDS)
-    predictions = learner.learn(as_chunk(rows, ids=ids, weights=weights), labels)
+    predictions = learner.learn(as_chunk(rows, ids=ids, weights=weights, **columns), labels)
     tolerance = 1e-6 if parameters.float64 else 2e-3
     scale = np.abs(expected).max()
     np.testing.assert_allclose(predictions.reshape(n, -1), expected, rtol=tolerance, atol=tolerance * scale)
@@ -45,7 +51,7 @@ def compare(parameters: OnlineParameters, kind: str, *, ids: bool, density: floa
     fresh = random_rows(20, 7, density, seed=4)
     small = [{f: x / 1e4 for f, x in row.items()} for row in fresh]  # within the range seen, where both agree
     expected = [twin.scores(twin.features(row)) for row in small]
-    actual = learner.predict(as_chunk(small, ids=ids)).reshape(len(small), -1)
+    actual = learner.predict(as_chunk(small, ids=ids, **columns)).reshape(len(small), -1)
     np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance * scale)
 
 
@@ -53,12 +59,16 @@ def compare(parameters: OnlineParameters, kind: str, *, ids: bool, density: floa
 @pytest.mark.parametrize("update", UPDATES)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_loss_update_and_expansion(loss: str, update: str, expansion: tuple[str, ...]) -> None:
-    for bits, ids, squares in itertools.product((None, 18), (False, True), (True, False)):
+    cases: list[tuple[bool, int | None, dict[str, int]]] = [
+        *((ids, bits, {}) for ids in (False, True) for bits in (None, 18)),
+        *((False, 18, columns) for columns in HASHED),
+    ]
+    for (ids, bits, columns), squares in itertools.product(cases, (True, False)):
         parameters = OnlineParameters(
             loss=loss, bounded=loss in ("squared", "quantile"), interactions=expansion, squares=squares, bits=bits,
             quantile=0.3, float64=True, **{"learning_rate": 0.5, **UPDATES[update]},
         )  # fmt: skip
-        compare(parameters, LOSSES[loss], ids=ids)
+        compare(parameters, LOSSES[loss], ids=ids, **columns)
 
 
 @pytest.mark.parametrize("penalty", PENALTIES[1:], ids=str)
@@ -81,6 +91,8 @@ def test_several_classes(loss: str, update: str, expansion: tuple[str, ...]) -> 
             loss=loss, n_outputs=3, interactions=expansion, bits=bits, float64=True, **UPDATES[update]
         )
         compare(parameters, "class", ids=True)
+    for columns in HASHED:
+        compare(parameters, "class", ids=False, **columns)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -148,7 +148,7 @@ def _add_learning_options(result: Parser) -> None:
     _option(group, "learning-rate", number(above=0), "R", "size of the steps")
     _option(group, "l1", number(least=0), "L", "pull of weights to exactly zero")
     _option(group, "l2", number(least=0), "L", "pull of weights towards zero")
-    _option(group, "bits", whole(10, 30), "B", "hash features to 2^B weights (default: no collisions)")
+    _option(group, "bits", whole(10, 30), "B", "at most 2^B weights, shared (default: no collisions)")
     group.add_argument(
         "--memory",
         type=size,

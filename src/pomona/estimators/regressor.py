@@ -52,8 +52,8 @@ class OnlineRegressor(RegressorMixin, OnlineEstimator):
     ngrams : int, default=1
         Up to so many words of a text make a feature.
     bits : int, optional
-        Table of 2**bits weights, addressed by hashing; by default every feature has a weight of its own while that
-        fits ``memory``.
+        At most 2**bits weights for single features, for pairs and for triples each; beyond that they are shared by
+        hashing. By default every feature has a weight of its own while that fits ``memory``.
     memory : int, default=2**30
         Bytes the weights may take, and again the encoded rows that are kept: beyond that, rows are encoded as they are
         learnt and kept in a temporary file between passes.

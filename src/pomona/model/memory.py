@@ -267,7 +267,7 @@ class _Numbering:
         self._learner = learner
         self._map: _native.IdMap | None = None
         self._names: list[str] = []
-        if encoder is None or learner.parameters.bits is not None:
+        if encoder is None or learner.parameters.hashes_features:
             return
         parts = [part for column in encoder.columns for part in column.parts]
         ids = np.concatenate([part.ids for part in parts]) if parts else np.empty(0, np.uint64)

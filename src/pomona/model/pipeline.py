@@ -181,5 +181,7 @@ def load(path: str | os.PathLike[str]) -> Model[Any]:
     state = file.load(path)
     try:
         return Model.from_state(state)
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)}: {error}") from error
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise ModelFileError(f"{os.fspath(path)}: the parts of the model do not fit together ({error!r})") from error

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pomona import _native
 from pomona.chunk import Chunk, RowChunk
-from pomona.errors import NumericError, OptionError
+from pomona.errors import ModelFileError, NumericError, OptionError
 from pomona.learner import State
 from pomona.online.names import FeatureNames
 from pomona.online.parameters import LOSSES, OnlineParameters
@@ -19,6 +19,9 @@ from pomona.online.tables import Tables, taken
 from pomona.online.terms import Terms, factors_at
 from pomona.task import Task
 from pomona.words import byte_words
+
+#: How products are hashed: a model of another way would find its weights in other places.
+HASHING = 2
 
 _RUNNING = ("examples", "weight_sum", "scale_sum", "clock", "lowest", "highest", "loss_sum", "loss_weight", "features")
 
@@ -45,8 +48,8 @@ class OnlineLearner:
     def __init__(self, parameters: OnlineParameters, fields: Sequence[str] = ()) -> None:
         self.parameters = parameters
         self.fields = fields
-        self.names = FeatureNames(parameters.bits)
         self.tables = self._new_tables()
+        self.names = FeatureNames(self._hashed_slots)
         self.map: _native.IdMap | None = None
         self.n_columns = 0
         self._scratch = np.zeros(0, np.uint8)
@@ -263,13 +266,17 @@ class OnlineLearner:
     def with_keys(self, chunk: RowChunk) -> RowChunk:
         """The chunk with what learning would find out first: where columns stand in a hashed table."""
         columns: Any = chunk.indices
-        if self.parameters.bits is None or self.parameters.degree > 1 or columns.dtype != np.uint32:
+        if not self.parameters.hashes_features or columns.dtype != np.uint32:
             return chunk
         return replace(chunk, rows=_native.column_keys(columns))
 
     def look_up(self, ids: NDArray[np.uint64]) -> NDArray[np.uint32] | None:
         """Rows of features met so far, for ``Chunk.rows``; called on any thread."""
         return None if self.map is None else self.map.find(ids)
+
+    @property
+    def _hashed_slots(self) -> int:
+        return len(self.tables.slots[0]) if self.parameters.hashes_features else 0
 
     @property
     def _id_bits(self) -> int | None:
@@ -286,7 +293,7 @@ class OnlineLearner:
             if grow and len(indices):
                 self.n_columns = max(self.n_columns, int(indices.max()) + 1)
                 self.names.note_columns(chunk, self.n_columns)
-        elif self.parameters.bits is not None:
+        elif self.parameters.hashes_features:
             if grow:
                 self.names.note_hashed(chunk)
         else:
@@ -355,6 +362,7 @@ class OnlineLearner:
             "n_columns": self.n_columns,
             "named": self.names.named,
             "hashed": self.tables.hashed,
+            "hashing": HASHING,
             "mapped": self.map is not None,
             "sizes": [len(table) for table in self.tables.slots],
         }
@@ -382,11 +390,13 @@ class OnlineLearner:
         """The learner that :meth:`state` described."""
         header, arrays = state.header, state.arrays
         learner = cls._new(header)
+        if any(header["hashed"]) and learner.parameters.degree > 1 and header.get("hashing") != HASHING:
+            raise ModelFileError("the model has products hashed as by an earlier version of pomona: train it again")
         for name, value in header["running"].items():
             number = float.fromhex(value)
             setattr(learner._model, name, int(number) if name == "features" else number)
         learner.n_columns = header["n_columns"]
-        learner.names = FeatureNames.from_arrays(learner.parameters.bits, header["named"], arrays)
+        learner.names = FeatureNames.from_arrays(learner._hashed_slots, header["named"], arrays)
         tables = learner.tables
         tables.intercept[:] = arrays["intercept"]
         tables.hashed = list(header["hashed"])

@@ -15,23 +15,20 @@ LIMIT = 1 << 28
 
 
 class FeatureNames:
-    """Names of single features: by row of an exact table, or by slot of a hashed one.
+    """Names of single features: by row of an exact table, or by slot of a hashed one of ``n_slots``.
 
-    Of features that collide in a hashed table the first gives its name. ``keys`` are what a hashed table of products
-    adds up.
+    Of features that collide in a hashed table the first gives its name.
     """
 
-    def __init__(self, bits: int | None) -> None:
-        self.bits = bits
+    def __init__(self, n_slots: int = 0) -> None:
         #: Whether features are known by name (ids) rather than by column.
         self.named = False
         self._count = self._bytes = 0
         #: Columns 0, 1 … without names, before all that is listed below.
         self._plain = 0
         self._rows: list[NDArray[np.uint64]] = []
-        self._keys: list[NDArray[np.uint64]] = []
         self._names: list[PackedNames] = []
-        self._slots = _native.Marks(1 << bits if bits is not None else 0)
+        self._slots = _native.Marks(n_slots)
         self._columns = _native.Marks(0)
 
     def __len__(self) -> int:
@@ -40,10 +37,6 @@ class FeatureNames:
     @property
     def rows(self) -> NDArray[np.uint64]:
         return np.concatenate([np.arange(self._plain, dtype=np.uint64), *self._rows])
-
-    @property
-    def keys(self) -> NDArray[np.uint64]:
-        return np.concatenate([_native.mix(np.arange(self._plain, dtype=np.uint64)), *self._keys])
 
     @property
     def names(self) -> PackedNames:
@@ -61,7 +54,7 @@ class FeatureNames:
         """Names of features that just got a row; rows are given in the order of positions."""
         rows = np.arange(self._count, self._count + len(positions), dtype=np.uint64)
         self.named = True
-        self._add(chunk, rows, _native.mix(rows), positions)
+        self._add(chunk, rows, positions)
 
     def note_hashed(self, chunk: Chunk) -> None:
         """Names of features whose slot was never met before."""
@@ -71,7 +64,7 @@ class FeatureNames:
         first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
         ids: NDArray[np.uint64] = chunk.indices[first:last]  # type: ignore[assignment]
         fresh = self._slots.meet(ids)
-        self._add(chunk, ids[fresh] & np.uint64(len(self._slots) - 1), ids[fresh], fresh + first)
+        self._add(chunk, ids[fresh] & np.uint64(len(self._slots) - 1), fresh + first)
 
     def note_columns(self, chunk: Chunk, n_columns: int) -> None:
         """Names of the columns of an array; where it has none, all up to the last one met count as met."""
@@ -86,11 +79,9 @@ class FeatureNames:
         first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
         fresh = self._columns.meet(chunk.indices[first:last])
         columns = chunk.indices[first:last][fresh].astype(np.uint64)
-        self._add(chunk, columns, _native.mix(columns), fresh + first)
+        self._add(chunk, columns, fresh + first)
 
-    def _add(
-        self, chunk: Chunk, rows: NDArray[np.uint64], keys: NDArray[np.uint64], positions: NDArray[np.int64]
-    ) -> None:
+    def _add(self, chunk: Chunk, rows: NDArray[np.uint64], positions: NDArray[np.int64]) -> None:
         if not len(positions):
             return
         if chunk.names is None or self._bytes >= LIMIT:
@@ -101,26 +92,25 @@ class FeatureNames:
         self._count += len(rows)
         self._bytes += len(names.text)
         self._rows.append(rows)
-        self._keys.append(keys)
         self._names.append(names)
 
     # ---- files ----
     def arrays(self) -> dict[str, NDArray[Any]]:
         names = self.names
-        return {"name_rows": self.rows, "name_keys": self.keys, "name_text": names.text, "name_ends": names.ends}
+        return {"name_rows": self.rows, "name_text": names.text, "name_ends": names.ends}
 
     @classmethod
-    def from_arrays(cls, bits: int | None, named: bool, arrays: dict[str, NDArray[Any]]) -> FeatureNames:
-        names = cls(bits)
+    def from_arrays(cls, n_slots: int, named: bool, arrays: dict[str, NDArray[Any]]) -> FeatureNames:
+        names = cls(n_slots)
         names.named = named
         rows = arrays["name_rows"]
         if not named and not len(arrays["name_text"]) and np.array_equal(rows, np.arange(len(rows))):
             names._plain = names._count = len(rows)
             return names
-        names._rows, names._keys = [rows], [arrays["name_keys"]]
+        names._rows = [rows]
         names._names = [PackedNames(arrays["name_text"], arrays["name_ends"])]
         names._count, names._bytes = len(rows), len(arrays["name_text"])
-        if bits is not None and named:
+        if n_slots and named:
             names._slots.meet(names.rows)
         return names
 

@@ -111,6 +111,11 @@ class OnlineParameters:
         return not self.ftrl and (self.l1 > 0 or self.l2 > 0)
 
     @property
+    def hashes_features(self) -> bool:
+        """Whether single features are hashed. Beside products they are not: those are, when they outgrow their table."""
+        return self.bits is not None and self.degree == 1
+
+    @property
     def stride(self) -> int:
         """Numbers in a slot: see ``pm_online`` in native/pomona.h."""
         return 4 if self.n_outputs == 1 else 4 + (3 if self.ftrl else 2) * self.padded_outputs

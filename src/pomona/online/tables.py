@@ -18,11 +18,11 @@ def slots_needed(degree: int, rows: int) -> int:
 
 
 class Tables:
-    """One table a degree, addressed exactly while that fits the memory limit; or one hashed table for all.
+    """One table a degree, addressed exactly while that fits its limit; without products also hashed from the start.
 
     In an exact table the products of rows i >= j >= k stand in the order of the combinatorial number system, so the
     table grows at its end as new features appear, and features that occur together lie together. An exact table
-    of products that would outgrow its share of memory becomes a hashed one.
+    of products that would outgrow its limit, 2**bits slots or its share of memory, becomes a hashed one.
     """
 
     def __init__(self, parameters: OnlineParameters) -> None:
@@ -33,11 +33,10 @@ class Tables:
         self.hashed: list[bool] = []
         self._reserved: dict[int, NDArray[Any]] = {}
         self.intercept = np.zeros(parameters.stride, parameters.real)
-        tables = 1 if parameters.bits is not None else self.degree
-        for _ in range(tables):
-            self.slots.append(self._empty(2**parameters.bits if parameters.bits is not None else 0))
+        for _ in range(self.degree):
+            self.slots.append(self._empty(self.row_limit if parameters.hashes_features else 0))
             self.touched.append(self._clocks(len(self.slots[-1])))
-            self.hashed.append(parameters.bits is not None)
+            self.hashed.append(parameters.hashes_features)
 
     def _empty(self, n_slots: int) -> NDArray[Any]:
         return zeros((n_slots, self.parameters.stride), self.parameters.real)
@@ -52,11 +51,15 @@ class Tables:
     @property
     def row_limit(self) -> int:
         """Rows that the table of single features may have: half of the memory, with 32 bytes a row for finding them."""
+        if self.parameters.bits is not None:
+            return 1 << self.parameters.bits
         return min(self.parameters.memory // 2 // (self.slot_bytes + 32), _native.NO_ROW - 1)
 
     @property
     def product_limit(self) -> int:
         """Slots that a table of products may have: an eighth of the memory, since access slows down with size."""
+        if self.parameters.bits is not None:
+            return 1 << self.parameters.bits
         return self.parameters.memory // 8 // self.slot_bytes
 
     @property
@@ -73,21 +76,22 @@ class Tables:
     def describe(self, model: _native.OnlineStruct) -> None:
         """Point the kernel's struct at the tables."""
         for i in range(3):
-            at = min(i, len(self.slots) - 1)
-            absent = i >= self.degree
-            touched = self.touched[at]
+            if i >= self.degree:
+                model.regions[i] = _native.RegionStruct(None, None, 0, False)
+                continue
+            touched = self.touched[i]
             model.regions[i] = _native.RegionStruct(
-                None if absent else self.slots[at].ctypes.data,
-                touched.ctypes.data if len(touched) and not absent else None,
-                0 if absent else len(self.slots[at]),
-                self.hashed[at],
+                self.slots[i].ctypes.data,
+                touched.ctypes.data if len(touched) else None,
+                len(self.slots[i]),
+                self.hashed[i],
             )
         model.intercept = self.intercept.ctypes.data if self.parameters.intercept else None
 
     def grow(self, model: _native.OnlineStruct, n_rows: int) -> None:
         """Make room for products of rows 0 … n_rows - 1."""
         for i in range(self.degree):
-            if self.hashed[min(i, len(self.hashed) - 1)]:
+            if self.hashed[i]:
                 continue
             needed = slots_needed(i + 1, n_rows)
             if needed <= len(self.slots[i]):

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pomona import _native
 from pomona.online.tables import slots_needed
 from pomona.task import Task
 
 if TYPE_CHECKING:
     from pomona.online.learner import OnlineLearner
 
-#: Pairs and triples in a hashed table are found by trying all; beyond this many trials they stay without a name.
-MAX_TRIALS = 1 << 32
+#: Products in a hashed table are found by trying all but the last factor; beyond this many trials they have no name.
+MAX_TRIALS = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -101,36 +100,33 @@ def factors_at(learner: OnlineLearner, i: int, slots: list[int]) -> dict[int, tu
     """The rows whose product stands in each of these slots of table ``i``; of a hashed one as far as they are found."""
     if not learner.tables.hashed[i]:
         return {slot: factors(i + 1, slot) for slot in slots}
-    known, parameters = learner.names, learner.parameters
-    shared = parameters.bits is not None  # one table for all degrees
-    mask = np.uint32(len(learner.tables.slots[i]) - 1)
-    keys, rows = known.keys.astype(np.uint32), known.rows.tolist()
-    found: dict[int, tuple[int, ...]] = {}  # of several candidates the simplest
-    searched = np.zeros(int(mask) + 1, np.bool_)
-    searched[slots] = True
-    for degree in range(1, parameters.degree + 1) if shared else (i + 1,):
-        if len(keys) ** degree > MAX_TRIALS or not searched.any():
-            break
-        for slot, positions in _hits(keys, mask, searched, degree):
-            found.setdefault(slot, tuple(rows[position] for position in positions))
-        searched[list(found)] = False
-    return found
+    rows = np.sort(learner.names.rows)
+    mask = len(learner.tables.slots[i]) - 1
+    if i == 0:
+        hashed = rows if learner.names.named else _native.mix(rows) & np.uint64(mask)
+        place = dict(zip(reversed(hashed.tolist()), reversed(rows.tolist()), strict=True))  # the first of several stays
+        return {slot: (place[slot],) for slot in slots if slot in place}
+    if len(rows) ** i * len(slots) > MAX_TRIALS:
+        return {}
+    found = {slot: _hashed_factors(slot, i + 1, rows, mask) for slot in slots}
+    return {slot: parts for slot, parts in found.items() if parts}
 
 
-def _hits(
-    keys: NDArray[np.uint32], mask: np.uint32, searched: NDArray[np.bool_], degree: int
-) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Products of ``degree`` features that fall into a searched slot."""
-    if degree == 1:
-        prefixes: Iterable[tuple[int, ...]] = [()]
-    else:
-        prefixes = itertools.combinations_with_replacement(range(len(keys)), degree - 1)
-    for prefix in prefixes:
-        partners = keys if not prefix else keys[: prefix[0] + 1]
-        base = np.uint32(sum(int(keys[p]) for p in prefix) & 0xFFFFFFFF)
-        slots = (base + partners) & mask
-        for hit in np.flatnonzero(searched[slots]).tolist():
-            yield int(slots[hit]), (*prefix, hit)
+def _hashed_factors(slot: int, degree: int, rows: NDArray[np.uint64], mask: int) -> tuple[int, ...]:
+    """Falling rows whose product has this slot of a hashed table; of several the first, none where there are none.
+
+    The slot is the sum of the last row and of the mixed other rows, so the others tell the last.
+    """
+    keys = _native.mix(rows) & np.uint64(mask)
+    for count, (row, key) in enumerate(zip(rows.tolist(), keys.tolist(), strict=True), 1) if degree > 2 else ():
+        rest = _hashed_factors(slot - key, degree - 1, rows[:count], mask)
+        if rest:
+            return (row, *rest)
+    if degree > 2:
+        return ()
+    last = (np.uint64(slot & mask) - keys) & np.uint64(mask)
+    hits = np.flatnonzero((last <= rows) & np.isin(last, rows))
+    return (int(rows[hits[0]]), int(last[hits[0]])) if len(hits) else ()
 
 
 def factors(degree: int, slot: int) -> tuple[int, ...]:
