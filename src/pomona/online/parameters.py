@@ -112,7 +112,7 @@ class OnlineParameters:
 
     @property
     def hashes_features(self) -> bool:
-        """Whether single features are hashed. Beside products they are not: those are, when they outgrow their table."""
+        """Whether single features are hashed; beside products only these are, once they outgrow their table."""
         return self.bits is not None and self.degree == 1
 
     @property
