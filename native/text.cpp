@@ -64,6 +64,13 @@ bool is_huge(const char* p, const char* end) {
 
 }  // namespace
 
+#if defined(__x86_64__)
+alignas(16) extern const int8_t kZeros[16] = {48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48};
+// Added to more than nine it gives a negative byte.
+alignas(16) extern const int8_t kToSign[16] = {118, 118, 118, 118, 118, 118, 118, 118,
+                                               118, 118, 118, 118, 118, 118, 118, 118};
+#endif
+
 bool read_double_slowly(const char* p, const char* stop, double& value) {
   const bool negative = *p == '-';
   p += *p == '-' || *p == '+';
@@ -122,17 +129,31 @@ int32_t fail_plainly(pm_text_rows* rows, const Line& line, const char* at, const
   return PM_BAD_INPUT;
 }
 
+bool Repeats::may_be(const pm_text_rows& rows, int64_t row_start) {
+  const int64_t stop = rows.n_features;
+  const uint64_t* const ids = rows.ids;
+  // The features of the row before, which has no duplicates any more: so it is in dense data.
+  const int64_t before = rows.n_rows ? rows.indptr[rows.n_rows - 1] : row_start;
+  if (row_start - before == stop - row_start &&
+      std::memcmp(ids + before, ids + row_start, sizeof(uint64_t) * static_cast<size_t>(stop - row_start)) == 0)
+    return false;
+  mark_ = mark_ == 255 ? 1 : static_cast<uint8_t>(mark_ + 1);
+  const uint8_t now = mark_;
+  bool again = false;
+  for (int64_t i = row_start; i < stop; ++i) {
+    uint8_t& mark = marks_[ids[i] % sizeof marks_];
+    again |= mark == now;
+    mark = now;
+  }
+  return again;
+}
+
 // feature_slots holds positions + 1. Those below the row's start are leftovers of earlier rows and count as empty, so
 // the table is cleared once a text, as far as its largest row needs it.
 bool merge_duplicates(pm_text_rows* rows, int64_t row_start) {
   const int64_t stop = rows->n_features;
   uint64_t* const ids = rows->ids;
   uint32_t* const slots = rows->feature_slots;
-  // The features of the row before, which has no duplicates any more: so it is in dense data.
-  const int64_t before = rows->n_rows ? rows->indptr[rows->n_rows - 1] : row_start;
-  if (row_start - before == stop - row_start &&
-      std::memcmp(ids + before, ids + row_start, sizeof(uint64_t) * static_cast<size_t>(stop - row_start)) == 0)
-    return true;
   // Few collisions matter more than a small table, while it fits the first cache.
   int64_t size = 16;
   while (size < rows->n_feature_slots && size < (size < 4096 ? 32 : 2) * (stop - row_start)) size *= 2;

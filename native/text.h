@@ -106,17 +106,20 @@ inline bool read_double(const char* p, const char* stop, const char* text_end, d
 }
 
 #if defined(__SSE4_1__)
-// The bytes of `text` at eight places, the first the most significant, as a number; false where one is no digit. A place
-// of -1 stands for zero.
-inline bool digits_to_number(const char* text, const int8_t* places, uint32_t& number) {
+// Constants that the compiler does not see: it would make them anew, by three instructions each, wherever they are used.
+extern const int8_t kZeros[16], kToSign[16];
+
+// The bytes of `text` at eight places, the first the most significant, as a number, the lowest of four; false where one is
+// no digit. A place of -1 stands for zero.
+inline bool digits_to_number(const char* text, const int8_t* places, __m128i& number) {
   const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(text));
-  const __m128i d = _mm_shuffle_epi8(_mm_sub_epi8(eight, _mm_set1_epi8('0')),
+  const __m128i d = _mm_shuffle_epi8(_mm_sub_epi8(eight, _mm_load_si128(reinterpret_cast<const __m128i*>(kZeros))),
                                      _mm_load_si128(reinterpret_cast<const __m128i*>(places)));
   const __m128i pairs = _mm_maddubs_epi16(d, _mm_set1_epi16(1 << 8 | 10));
   const __m128i fours = _mm_madd_epi16(pairs, _mm_set1_epi32(1 << 16 | 100));
   const __m128i all = _mm_madd_epi16(_mm_packus_epi32(fours, fours), _mm_set1_epi32(1 << 16 | 10000));
-  number = static_cast<uint32_t>(_mm_cvtsi128_si32(all));
-  return _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_min_epu8(d, _mm_set1_epi8(9)), d)) == 0xffff;
+  number = all;
+  return _mm_movemask_epi8(_mm_adds_epu8(d, _mm_load_si128(reinterpret_cast<const __m128i*>(kToSign)))) == 0;
 }
 // By count: the last digits of eight bytes; and those around the point of d.ddd…
 alignas(16) constexpr int8_t kLastDigits[9][16] = {
@@ -142,7 +145,10 @@ alignas(16) constexpr int8_t kAroundPoint[7][16] = {
 // The `count` bytes (1 to 8) before `stop` as a whole number; false where one is no digit. There are 8 bytes before it.
 inline bool read_digits_before(const char* stop, int64_t count, uint32_t& number) {
 #if defined(__SSE4_1__)
-  return digits_to_number(stop - 8, kLastDigits[count], number);
+  __m128i all;
+  const bool read = digits_to_number(stop - 8, kLastDigits[count], all);
+  number = static_cast<uint32_t>(_mm_cvtsi128_si32(all));
+  return read;
 #else
   uint64_t word;
   std::memcpy(&word, stop - 8, 8);
@@ -162,40 +168,39 @@ inline bool read_digits_before(const char* stop, int64_t count, uint32_t& number
 }
 
 // d.ddd… with `count` (1 to 6) digits after the point, which end before `stop`, as a whole number in which the point is
-// left out; false where one is no digit. There are 8 bytes before `stop`.
-inline bool read_decimal_before(const char* stop, int64_t count, uint32_t& number) {
+// left out; false where one is no digit, or all are zero. There are 8 bytes before `stop`.
+inline bool read_decimal_before(const char* stop, int64_t count, float& number) {
 #if defined(__SSE4_1__)
-  return digits_to_number(stop - 8, kAroundPoint[count], number);
+  __m128i all;
+  const bool read = digits_to_number(stop - 8, kAroundPoint[count], all);
+  number = _mm_cvtss_f32(_mm_cvtepi32_ps(all));
+  return read && _mm_cvtsi128_si32(all) != 0;
 #else
   uint32_t fraction;
   const uint32_t whole = static_cast<uint32_t>(static_cast<unsigned char>(stop[-count - 2])) - '0';
   if (!read_digits_before(stop, count, fraction) || whole > 9) return false;
-  number = fraction + whole * static_cast<uint32_t>(kWholePowers[count]);
-  return true;
+  number = static_cast<float>(static_cast<int32_t>(fraction + whole * static_cast<uint32_t>(kWholePowers[count])));
+  return number != 0;
 #endif
 }
 
-// ± 10^-k, for the fast way below.
-constexpr double kSignedInverses[2][7] = {{1e0, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6},
-                                          {-1e0, -1e-1, -1e-2, -1e-3, -1e-4, -1e-5, -1e-6}};
+// ± 10^k, for the fast way below.
+constexpr float kSignedPowers[2][8] = {{1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f},
+                                       {-1e0f, -1e1f, -1e2f, -1e3f, -1e4f, -1e5f, -1e6f}};
 
-// The most common form: [-]d.ddd… with up to 6 digits after the point, of which the last 8 bytes before `stop` hold
-// all. It is always finite. A product is done sooner than a quotient, and it gives the same float: m / 10^k, with
-// m < 10^7 and k <= 6, is no middle between two floats (those have 25 bits, m / 5^k has 24), and one that is near
-// differs from it by 2^-45 of its size at least, far more than the product is off.
-inline bool read_short_float(const char* p, const char* stop, const char* text, float& value) {
-  if (stop - p == 1) {  // as counts and flags have it
-    value = static_cast<float>(*p - '0');
-    return is_digit(*p);
-  }
-  const bool negative = *p == '-';
-  p += negative;
-  const int64_t digits = stop - p - 2;  // after the point
+// The most common forms: one digit, and [-]d.ddd… with up to 6 digits after the point, of which the last 8 bytes before
+// `stop`, which must be there, hold all. It is always finite, and never zero, so that nothing else need be asked. Mantissa
+// and power are exact as floats, so the quotient is rounded once.
+inline bool read_short_float(const char* p, const char* stop, float& value) {
+  const int64_t negative = *p == '-';
+  const int64_t digits = stop - p - negative - 2;  // after the point
   // The length is tested first: an empty number at the very end of the text has no next byte.
-  if (static_cast<uint64_t>(digits - 1) > 5 || p[1] != '.' || stop - text < 8) return false;
-  uint32_t mantissa;
-  if (!read_decimal_before(stop, digits, mantissa)) return false;
-  value = static_cast<float>(static_cast<int32_t>(mantissa) * kSignedInverses[negative][digits]);
+  if (static_cast<uint64_t>(digits - 1) > 5 || p[negative + 1] != '.') {
+    value = static_cast<float>(*p - '0');  // one digit, as counts and flags have it
+    return stop - p == 1 && static_cast<unsigned char>(*p - '1') < 9;
+  }
+  if (!read_decimal_before(stop, digits, value)) return false;
+  value /= kSignedPowers[negative][digits];
   return true;
 }
 
@@ -239,6 +244,18 @@ int32_t fail(pm_text_rows* rows, const Line& line, const char* at, const char* r
 int32_t fail_number(pm_text_rows* rows, const Line& line, const char* at, const char* role, const char* name = nullptr,
                     const char* name_end = nullptr);
 int32_t fail_plainly(pm_text_rows* rows, const Line& line, const char* at, const char* message);
+
+// Tells, without a branch for each, most rows in which no feature is repeated: a mark for every feature met, made again
+// by another of the row. Marks of earlier rows differ, but for every 255th.
+class Repeats {
+ public:
+  // Whether a feature may stand in the row more than once. rows.n_features is the end of the row.
+  bool may_be(const pm_text_rows& rows, int64_t row_start);
+
+ private:
+  uint8_t mark_ = 0;
+  uint8_t marks_[1 << 13] = {};
+};
 
 // Sums the values of features that stand in the row more than once; false when a sum is not finite.
 // rows->n_features is the end of the row, and is moved back when features were merged.

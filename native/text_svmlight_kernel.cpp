@@ -48,7 +48,7 @@ class SvmlightParser {
       if (status != PM_OK) return status;
     }
     if (*p == '#') p = static_cast<const char*>(std::memchr(p, '\n', static_cast<size_t>(line.end - p)));
-    if (!sorted && !pm::merge_duplicates(rows_, row_start))
+    if (!sorted && repeats_.may_be(*rows_, row_start) && !pm::merge_duplicates(rows_, row_start))
       return pm::fail_plainly(rows_, line, line.start,
                               "the values of a feature that is repeated must add up to a number that fits 32 bits");
     return PM_OK;
@@ -111,7 +111,7 @@ class SvmlightParser {
         if (n == room) return PM_FULL;
         q = delimiters.next();
         float value;
-        if (*q == ':' || (!pm::read_short_float(stop + 1, q, line.text, value) &&
+        if (*q == ':' || ((q - line.text < 8 || !pm::read_short_float(stop + 1, q, value)) &&
                           (!pm::read_float(stop + 1, q, line.end, value) || !std::isfinite(value))))
           return fail_number(rows_, line, stop + 1, "after %s", start, stop + 1);
         rises &= !any || index > last;
@@ -133,6 +133,7 @@ class SvmlightParser {
 
   pm_text_rows* const rows_;
   pm::PM_ISA::Delimiters<'#'> delimiters_;
+  pm::Repeats repeats_;
 };
 
 }  // namespace

@@ -17,11 +17,19 @@ using pm::Line;
 
 constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 
-// Hash of the name [p, end).
-inline uint64_t hash_name(const char* p, const char* end, const char* text_end, uint64_t seed) {
+// Hash of the name [p, end). Up to `wide_until` 16 bytes may be read.
+inline uint64_t hash_name(const char* p, const char* end, const char* wide_until, uint64_t seed) {
   const size_t n = static_cast<size_t>(end - p);
-#if defined(__SSE2__)
-  if (n <= 16 && text_end - p >= 16) {  // no branch on the length
+#if defined(__BMI2__)
+  if (n <= 16 && p <= wide_until) {  // no branch on the length
+    uint64_t low, high;
+    std::memcpy(&low, p, 8);
+    std::memcpy(&high, p + 8, 8);
+    return pm::hash_end(_bzhi_u64(low, static_cast<unsigned>(8 * n)),
+                        _bzhi_u64(high, static_cast<unsigned>(n < 8 ? 0 : 8 * n - 64)), n, seed);
+  }
+#elif defined(__SSE2__)
+  if (n <= 16 && p <= wide_until) {  // no branch on the length
     alignas(16) static const uint8_t kKeep[32] = {255, 255, 255, 255, 255, 255, 255, 255,
                                                   255, 255, 255, 255, 255, 255, 255, 255};
     const __m128i keep = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kKeep + 16 - n));
@@ -30,15 +38,15 @@ inline uint64_t hash_name(const char* p, const char* end, const char* text_end, 
                         static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_unpackhi_epi64(name, name))), n, seed);
   }
 #else
-  static_cast<void>(text_end);
+  static_cast<void>(wide_until);
 #endif
   return pm::hash_bytes(p, n, seed);
 }
 
 class VwParser {
  public:
-  VwParser(const pm_text_options& options, pm_text_rows* rows, const char* text_end)
-      : options_(options), rows_(rows), delimiters_(text_end) {}
+  VwParser(const pm_text_options& options, pm_text_rows* rows, const char* text, int64_t size)
+      : options_(options), rows_(rows), wide_until_(text + size - std::min<int64_t>(size, 16)), delimiters_(text + size) {}
 
   int32_t operator()(const Line& line, const char*& p, bool&) {
     const int64_t row_start = rows_->n_features;
@@ -46,7 +54,7 @@ class VwParser {
     delimiters_.seek(p + 1);
     while (status == PM_OK && *p == '|') status = read_namespace(line, p);
     if (status != PM_OK) return status;
-    if (!pm::merge_duplicates(rows_, row_start))
+    if (repeats_.may_be(*rows_, row_start) && !pm::merge_duplicates(rows_, row_start))
       return pm::fail_plainly(rows_, line, line.start,
                               "the values of a feature that is repeated must add up to a number that fits 32 bits");
     return PM_OK;
@@ -96,7 +104,7 @@ class VwParser {
   int32_t read_namespace(const Line& line, const char*& p) {
     const char* const name = p + 1;
     const char* q = delimiters_.next();
-    const uint64_t seed = hash_name(name, q, line.end, 0);
+    const uint64_t seed = hash_name(name, q, wide_until_, 0);
     int64_t number;
     if (const int32_t status = number_of(seed, name, q, line, number); status != PM_OK) return status;
     double weight = 1.0;
@@ -107,7 +115,10 @@ class VwParser {
         return fail_number(rows_, line, at, "after %s", p, at);
     }
     const int64_t first = rows_->n_features;
-    if (const int32_t status = read_features(line, q, seed, weight); status != PM_OK) return status;
+    // The short way reads eight bytes before the end of a number.
+    const bool plain = weight == 1.0 && line.start - line.text >= 8;
+    const int32_t status = plain ? read_features<true>(line, q, seed, weight) : read_features<false>(line, q, seed, weight);
+    if (status != PM_OK) return status;
     if (options_.ngrams > 1 && wants_grams(seed))
       if (const int32_t status = add_grams(line, first); status != PM_OK) return status;
     std::fill(rows_->fields + first, rows_->fields + rows_->n_features, static_cast<uint16_t>(number));
@@ -115,38 +126,44 @@ class VwParser {
     return PM_OK;
   }
 
+  template <bool plain>
   int32_t read_features(const Line& line, const char*& p, uint64_t seed, double weight) {
     uint64_t* const ids = rows_->ids;
     float* const values = rows_->values;
     uint32_t* const starts = rows_->starts;
     int64_t n = rows_->n_features;
-    const float plain = static_cast<float>(weight);
-    const bool weighted = weight != 1.0;
+    const int64_t room = rows_->max_features;
+    auto delimiters = delimiters_;  // in registers: what is written below might change it otherwise
     const char* q = p;  // a delimiter, always
     while (*q != '\n' && *q != '|') {
       const char* const name = q + 1;
-      q = delimiters_.next();
-      if (q == name && *q != ':') continue;  // one blank after another
-      if (n == rows_->max_features) return PM_FULL;
-      ids[n] = hash_name(name, q, line.end, seed);
-      float value = plain;
+      q = delimiters.next();
+      if (q == name) {  // one blank after another
+        if (*q == ':') return fail(rows_, line, name, "expected a name before the ':'");
+        continue;
+      }
+      if (n == room) return PM_FULL;
+      ids[n] = hash_name(name, q, wide_until_, seed);
+      float value = plain ? 1.0f : static_cast<float>(weight);
       if (*q == ':') {
         const char* const at = q + 1;
-        if (q == name) return fail(rows_, line, name, "expected a name before the ':'");
-        q = delimiters_.next();
-        if (weighted || *q == ':' || !pm::read_short_float(at, q, line.text, value)) {
+        q = delimiters.next();
+        if (!plain || *q == ':' || !pm::read_short_float(at, q, value)) {
           const bool read = pm::read_float(at, q, line.end, value);
-          if (weighted) value = static_cast<float>(static_cast<double>(value) * weight);
+          value = static_cast<float>(static_cast<double>(value) * weight);
           if (!read || *q == ':' || !std::isfinite(value)) return fail_number(rows_, line, at, "after %s", name, at);
+          if (value == 0.0f) continue;
         }
+      } else if (!plain && value == 0.0f) {
+        continue;
       }
       values[n] = value;
       starts[n] = static_cast<uint32_t>(name - line.text);
       ++n;
-      if (__builtin_expect(value == 0.0f, 0)) --n;  // a branch, so that the next feature need not wait for this value
     }
     if (rows_->grams) std::fill(rows_->grams + rows_->n_features, rows_->grams + n, uint16_t{0});
     rows_->n_features = n;
+    delimiters_ = delimiters;
     p = q;
     return PM_OK;
   }
@@ -198,7 +215,9 @@ class VwParser {
 
   const pm_text_options& options_;
   pm_text_rows* const rows_;
+  const char* const wide_until_;  // names begin behind a bar, so it is before them all where the text is short
   pm::PM_ISA::Delimiters<'|'> delimiters_;
+  pm::Repeats repeats_;
 };
 
 }  // namespace
@@ -210,7 +229,7 @@ int32_t parse_vw(const char* text, int64_t size, const pm_text_options* options,
   const bool grams_fit = options->ngrams <= 1 || (rows->grams && options->ngrams + options->skips <= 16);
   const int64_t slots = rows->n_namespace_slots;
   if (!grams_fit || options->skips < 0 || slots <= rows->max_namespaces || (slots & (slots - 1))) return PM_FULL;
-  return pm::parse_lines(text, size, options, rows, VwParser(*options, rows, text + size));
+  return pm::parse_lines(text, size, options, rows, VwParser(*options, rows, text, size));
 }
 
 }  // namespace PM_ISA
