@@ -208,7 +208,7 @@ typedef struct {
   // One entry a feature.
   uint64_t* ids;
   float* values;
-  uint16_t* fields;      // VW: number of the namespace in this text
+  uint16_t* fields;      // VW: number of the namespace in this text; not written where there is only one
   uint32_t* starts;      // VW: where the name begins in the text
   uint16_t* grams;       // VW: bit i for each word after the name's first that belongs to it; null without n-grams
   // VW: one entry a namespace, in order of first appearance.

@@ -68,7 +68,7 @@ int64_t pm_vw_names(const char* text, int64_t size, const uint32_t* starts, cons
   };
   for (int64_t i = 0; i < n; ++i) {
     const int64_t feature = positions[i];
-    const uint32_t* const span = namespace_spans + 2 * fields[feature];
+    const uint32_t* const span = namespace_spans + (fields ? 2 * fields[feature] : 0);
     if (span[1]) {
       append(text + span[0], span[1]);
       if (written < capacity) out[written] = ':';

@@ -121,9 +121,16 @@ class VwParser {
     if (status != PM_OK) return status;
     if (options_.ngrams > 1 && wants_grams(seed))
       if (const int32_t status = add_grams(line, first); status != PM_OK) return status;
-    std::fill(rows_->fields + first, rows_->fields + rows_->n_features, static_cast<uint16_t>(number));
+    if (rows_->n_namespaces > 1) number_features(first, static_cast<uint16_t>(number));
     p = q;
     return PM_OK;
+  }
+
+  // From the second namespace on, all features have the number of theirs.
+  void number_features(int64_t first, uint16_t number) {
+    if (!numbered_) std::fill(rows_->fields, rows_->fields + first, uint16_t{0});
+    numbered_ = true;
+    std::fill(rows_->fields + first, rows_->fields + rows_->n_features, number);
   }
 
   template <bool plain>
@@ -218,6 +225,7 @@ class VwParser {
   const char* const wide_until_;  // names begin behind a bar, so it is before them all where the text is short
   pm::PM_ISA::Delimiters<'|'> delimiters_;
   pm::Repeats repeats_;
+  bool numbered_ = false;
 };
 
 }  // namespace

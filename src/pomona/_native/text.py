@@ -83,7 +83,7 @@ class TextRows:
     spans: NDArray[np.uint32]
     has_tags: bool
     has_label_lists: bool
-    #: VW: number of the namespace, start of the name, words of an n-gram; by feature.
+    #: VW: number of the namespace where there are several, start of the name, words of an n-gram; by feature.
     fields: NDArray[np.uint16] | None
     starts: NDArray[np.uint32] | None
     grams: NDArray[np.uint16] | None
@@ -224,7 +224,7 @@ def _text_rows(rows: _TextRows, arrays: dict[str, NDArray[Any]]) -> TextRows:
         spans=arrays["spans"][: 2 * n].reshape(n, 2),
         has_tags=bool(rows.has_tags),
         has_label_lists=bool(rows.has_label_lists),
-        fields=part("fields", nnz),
+        fields=part("fields", nnz) if rows.n_namespaces > 1 else None,
         starts=part("starts", nnz),
         grams=part("grams", nnz),
         namespaces=None if names is None else names.reshape(-1, 2),
@@ -256,7 +256,7 @@ def vw_names(
     text: NDArray[np.uint8], rows: TextRows, positions: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Names of features, packed, and where each ends."""
-    assert rows.starts is not None and rows.fields is not None and rows.namespaces is not None
+    assert rows.starts is not None and rows.namespaces is not None
     if len(positions) and not (0 <= positions.min() and positions.max() < len(rows.starts)):
         raise ValueError("positions must be those of features of the text")
     packed = np.empty(32 * len(positions), np.uint8)

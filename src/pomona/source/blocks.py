@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from queue import SimpleQueue
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -104,6 +106,10 @@ def _after_last_newline(text: NDArray[np.uint8], first: int, stop: int) -> int:
     return 0
 
 
+class _End:
+    """Stands behind the last result."""
+
+
 class OrderedMap(Generic[T, R]):
     """``work`` over items on some threads; the results come in the order of the items.
 
@@ -113,12 +119,16 @@ class OrderedMap(Generic[T, R]):
     """
 
     def __init__(self, items: Iterator[T], work: Callable[[T], R], threads: int, ahead: int) -> None:
-        self._items, self._work, self._ahead = items, work, ahead
-        self._changed = threading.Condition()
+        self._items, self._work = items, work
         self._taking = threading.Lock()
-        self._results: dict[int, R | BaseException] = {}
-        self._taken = self._fetched = 0
+        self._taken = 0
         self._ended = False
+        #: One True for each item that may be taken; False: there are no more.
+        self._room: SimpleQueue[bool] = SimpleQueue()
+        for _ in range(ahead):
+            self._room.put(True)
+        #: Results as they come, with the numbers of their items; at the end, how many there are.
+        self._done: SimpleQueue[tuple[int, R | BaseException | _End]] = SimpleQueue()
         self._threads = [
             threading.Thread(target=self._run, name=f"pomona-parse-{i}", daemon=True) for i in range(threads)
         ]
@@ -126,49 +136,48 @@ class OrderedMap(Generic[T, R]):
             thread.start()
 
     def _run(self) -> None:
-        while (taken := self._take()) is not None:
+        while self._room.get() and (taken := self._take()) is not None:
             index, item = taken
             try:
                 result: R | BaseException = self._work(item)
             except BaseException as error:
                 result = error
             del item, taken
-            self._put(index, result)
+            self._done.put((index, result))
+            del result
+        self._room.put(False)  # for the next thread
 
     def _take(self) -> tuple[int, T] | None:
         with self._taking:
-            with self._changed:
-                self._changed.wait_for(lambda: self._ended or self._taken - self._fetched < self._ahead)
-                if self._ended:
-                    return None
+            if self._ended:
+                return None
             try:
                 item = next(self._items)
             except BaseException as error:
+                self._ended = True
                 if not isinstance(error, StopIteration):
-                    self._put(self._taken, error)
+                    self._done.put((self._taken, error))
                     self._taken += 1
-                with self._changed:
-                    self._ended = True
-                    self._changed.notify_all()
+                self._done.put((self._taken, _End()))
                 return None
             self._taken += 1
             return self._taken - 1, item
 
-    def _put(self, index: int, result: R | BaseException) -> None:
-        with self._changed:
-            self._results[index] = result
-            self._changed.notify_all()
-
     def __iter__(self) -> Generator[R, None, None]:
+        early: dict[int, R | BaseException] = {}
+        total = -1
         try:
-            while True:
-                with self._changed:
-                    self._changed.wait_for(lambda: self._fetched in self._results or self._all_fetched())
-                    if self._fetched not in self._results:
-                        return
-                    result = self._results.pop(self._fetched)
-                    self._fetched += 1
-                    self._changed.notify_all()
+            for wanted in itertools.count():
+                while wanted not in early and wanted != total:
+                    index, result = self._done.get()
+                    if isinstance(result, _End):
+                        total = index
+                    else:
+                        early[index] = result
+                if wanted == total:
+                    return
+                result = early.pop(wanted)
+                self._room.put(True)
                 if isinstance(result, BaseException):
                     raise result
                 yield result
@@ -176,13 +185,9 @@ class OrderedMap(Generic[T, R]):
         finally:
             self.close()
 
-    def _all_fetched(self) -> bool:
-        return self._ended and self._fetched >= self._taken
-
     def close(self, timeout: float = 1.0) -> None:
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
+        self._ended = True
+        self._room.put(False)
         deadline = time.monotonic() + timeout
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))

@@ -70,12 +70,13 @@ class VwParser:
         )
 
     def chunk(self, text: NDArray[np.uint8], rows: _native.TextRows, file: str, first_line: int) -> Chunk:
-        assert rows.fields is not None and rows.namespaces is not None
+        assert rows.namespaces is not None
         numbers = self._number(text, rows.namespaces, file)
-        fields = None
-        if len(self.fields) > 1:
-            known_order = np.array_equal(numbers, np.arange(len(numbers)))
-            fields = rows.fields if known_order else numbers[rows.fields]
+        fields = rows.fields
+        if fields is None and len(self.fields) > 1:
+            fields = np.repeat(numbers, len(rows.ids))  # of one namespace, or without features
+        elif fields is not None and not np.array_equal(numbers, np.arange(len(numbers))):
+            fields = numbers[fields]
         return Chunk(
             indptr=rows.indptr,
             indices=rows.ids,
