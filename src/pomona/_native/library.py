@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes as c
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,4 +46,11 @@ def pointer(array: NDArray[Any] | None, dtype: Any) -> c.c_void_p:
         return c.c_void_p(None)
     if array.dtype != dtype or not array.flags.c_contiguous:
         raise TypeError(f"expected a contiguous array of {np.dtype(dtype)}, got {array.dtype}")
-    return c.c_void_p(array.ctypes.data)
+    return c.c_void_p(address(array))
+
+
+def address(array: NDArray[Any]) -> int:
+    """Where the first byte is. (NumPy's own way takes twice as long, which counts where chunks are short.)"""
+    if array.size and array.flags.writeable and array.flags.c_contiguous:
+        return c.addressof(c.c_char.from_buffer(cast(Any, array)))
+    return int(array.ctypes.data)

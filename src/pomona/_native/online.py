@@ -119,7 +119,7 @@ def chunk_struct(
 ) -> ChunkStruct:
     """A view of the arrays of a chunk; they must outlive it."""
     n = len(indptr) - 1
-    if n < 0 or indptr[0] < 0 or indptr[-1] > len(indices) or (np.diff(indptr) < 0).any():
+    if n < 0 or indptr[0] < 0 or indptr[-1] > len(indices) or (indptr[1:] < indptr[:-1]).any():
         raise ValueError("indptr must rise from 0 or more to at most the number of indices")
     for array in (labels, weights, offsets):
         if array is not None and len(array) != n:

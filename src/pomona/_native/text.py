@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pomona._buffers import BufferPool
 from pomona._native.ids import hash_name
-from pomona._native.library import BAD_INPUT, FULL, lib, pointer
+from pomona._native.library import BAD_INPUT, FULL, address, lib, pointer
 
 MAX_TEXT = 1 << 31
 MAX_NAMESPACES = 1 << 16
@@ -191,7 +191,7 @@ def parse_text(
             max_namespaces=n_namespaces,
             n_feature_slots=len(arrays["feature_slots"]),
             n_namespace_slots=len(arrays["namespace_slots"]) if vw else 0,
-            **{name: array.ctypes.data for name, array in arrays.items()},
+            **{name: address(array) for name, array in arrays.items()},
         )
         parse = lib.pm_parse_vw if vw else lib.pm_parse_svmlight
         status = parse(pointer(text, np.uint8), size, c.byref(options), c.byref(rows))

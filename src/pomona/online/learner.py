@@ -53,7 +53,7 @@ class OnlineLearner:
         self.map: _native.IdMap | None = None
         self.n_columns = 0
         self._scratch = np.zeros(0, np.uint8)
-        self._products = np.zeros((0, 3), np.int32)
+        self._products, self._product_fields = np.zeros((0, 3), np.int32), -1
         self._model = _native.OnlineStruct()
         self._model.lowest, self._model.highest = np.inf, -np.inf
         self._configure()
@@ -323,10 +323,9 @@ class OnlineLearner:
             raise OptionError("the model knows columns by number: it cannot read features by name")
 
     def _struct(self, chunk: Chunk, labels: NDArray[np.float64] | None) -> _native.ChunkStruct:
-        products = self.parameters.products(self.fields)
-        if not np.array_equal(products, self._products):
-            self._products = products
-        self._model.products, self._model.n_products = self._products.ctypes.data, len(self._products)
+        if self._product_fields != len(self.fields):  # namespaces of a text may still come
+            self._products, self._product_fields = self.parameters.products(self.fields), len(self.fields)
+            self._model.products, self._model.n_products = self._products.ctypes.data, len(self._products)
         struct = _native.chunk_struct(
             np.ascontiguousarray(chunk.indptr),
             chunk.indices,
