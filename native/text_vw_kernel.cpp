@@ -107,6 +107,10 @@ class VwParser {
     const uint64_t seed = hash_name(name, q, wide_until_, 0);
     int64_t number;
     if (const int32_t status = number_of(seed, name, q, line, number); status != PM_OK) return status;
+    if (rows_->n_namespaces > 1 && !numbered_) {  // from the second on, features have the number of theirs
+      std::fill(rows_->fields, rows_->fields + rows_->n_features, uint16_t{0});
+      numbered_ = true;
+    }
     double weight = 1.0;
     if (*q == ':') {
       const char* const at = q + 1;
@@ -121,16 +125,9 @@ class VwParser {
     if (status != PM_OK) return status;
     if (options_.ngrams > 1 && wants_grams(seed))
       if (const int32_t status = add_grams(line, first); status != PM_OK) return status;
-    if (rows_->n_namespaces > 1) number_features(first, static_cast<uint16_t>(number));
+    if (numbered_) std::fill(rows_->fields + first, rows_->fields + rows_->n_features, static_cast<uint16_t>(number));
     p = q;
     return PM_OK;
-  }
-
-  // From the second namespace on, all features have the number of theirs.
-  void number_features(int64_t first, uint16_t number) {
-    if (!numbered_) std::fill(rows_->fields, rows_->fields + first, uint16_t{0});
-    numbered_ = true;
-    std::fill(rows_->fields + first, rows_->fields + rows_->n_features, number);
   }
 
   template <bool plain>

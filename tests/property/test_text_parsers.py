@@ -93,6 +93,7 @@ def check_error(found: _native.TextError | None, expected: MalformedError) -> No
 @example(b"|a :1\n", False, 1, 0, False)
 @example(b"1| a b\n", False, 1, 0, False)
 @example(b"|a:1e-30 b:1 c:1e-20 d:3 e |a:0 b c\n", False, 3, 1, False)
+@example(b"|a x\n|b:1e30 x y z\n", True, 3, 0, False)
 def test_vw_agrees_with_twin(text: bytes, skip: bool, ngrams: int, skips: int, some: bool) -> None:
     chosen = ("a", "") if some else ()
     options = ReadOptions(on_error="skip" if skip else "stop", ngrams=ngrams, skips=skips, ngram_namespaces=chosen)
