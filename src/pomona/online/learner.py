@@ -98,10 +98,10 @@ class OnlineLearner:
             if status == _native.FULL:
                 e = done if order is None else int(order[done])
                 predictions = self._make_room(chunk, labels, e, predictions)
-                struct = self._struct(chunk, labels)
+                self._make_scratch(struct)
             elif status == _native.PAUSE:
                 self._pause()
-                struct = self._struct(chunk, labels)
+                self._make_scratch(struct)
             elif status == _native.NOT_FINITE:
                 raise NumericError(
                     f"the prediction for example {self.examples + 1:,} is not a finite number: lower the learning rate"
@@ -337,7 +337,12 @@ class OnlineLearner:
             column_fields=self.n_columns > 0,
             keys=chunk.rows,
         )
-        needed = _native.online_scratch_bytes(self._model, struct) if len(chunk) else 0
+        self._make_scratch(struct)
+        return struct
+
+    def _make_scratch(self, struct: _native.ChunkStruct) -> None:
+        """Room for the expansion of the longest example."""
+        needed = _native.online_scratch_bytes(self._model, struct) if struct.n else 0
         if needed > max(self.parameters.memory, 1 << 30):
             raise OptionError(
                 f"an example has so many features that its products need {needed / 2**30:.1f} GiB: use fewer"
@@ -345,7 +350,6 @@ class OnlineLearner:
             )
         if needed > len(self._scratch):
             self._scratch = np.zeros(needed + needed // 4, np.uint8)
-        return struct
 
     def _room(self, n: int) -> NDArray[np.float64]:
         outputs = self.parameters.n_outputs
