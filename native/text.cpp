@@ -64,13 +64,6 @@ bool is_huge(const char* p, const char* end) {
 
 }  // namespace
 
-#if defined(__x86_64__)
-alignas(16) extern const int8_t kZeros[16] = {48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48, 48};
-// Added to more than nine it gives a negative byte.
-alignas(16) extern const int8_t kToSign[16] = {118, 118, 118, 118, 118, 118, 118, 118,
-                                               118, 118, 118, 118, 118, 118, 118, 118};
-#endif
-
 bool read_double_slowly(const char* p, const char* stop, double& value) {
   const bool negative = *p == '-';
   p += *p == '-' || *p == '+';

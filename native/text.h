@@ -106,20 +106,17 @@ inline bool read_double(const char* p, const char* stop, const char* text_end, d
 }
 
 #if defined(__SSE4_1__)
-// Constants that the compiler does not see: it would make them anew, by three instructions each, wherever they are used.
-extern const int8_t kZeros[16], kToSign[16];
-
 // The bytes of `text` at eight places, the first the most significant, as a number, the lowest of four; false where one is
 // no digit. A place of -1 stands for zero.
 inline bool digits_to_number(const char* text, const int8_t* places, __m128i& number) {
   const __m128i eight = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(text));
-  const __m128i d = _mm_shuffle_epi8(_mm_sub_epi8(eight, _mm_load_si128(reinterpret_cast<const __m128i*>(kZeros))),
+  const __m128i d = _mm_shuffle_epi8(_mm_sub_epi8(eight, _mm_set1_epi8('0')),
                                      _mm_load_si128(reinterpret_cast<const __m128i*>(places)));
   const __m128i pairs = _mm_maddubs_epi16(d, _mm_set1_epi16(1 << 8 | 10));
   const __m128i fours = _mm_madd_epi16(pairs, _mm_set1_epi32(1 << 16 | 100));
   const __m128i all = _mm_madd_epi16(_mm_packus_epi32(fours, fours), _mm_set1_epi32(1 << 16 | 10000));
   number = all;
-  return _mm_movemask_epi8(_mm_adds_epu8(d, _mm_load_si128(reinterpret_cast<const __m128i*>(kToSign)))) == 0;
+  return _mm_movemask_epi8(_mm_adds_epu8(d, _mm_set1_epi8(118))) == 0;  // more than nine becomes negative
 }
 // By count: the last digits of eight bytes; and those around the point of d.ddd…
 alignas(16) constexpr int8_t kLastDigits[9][16] = {

@@ -108,25 +108,27 @@ def factors_at(learner: OnlineLearner, i: int, slots: list[int]) -> dict[int, tu
         return {slot: (place[slot],) for slot in slots if slot in place}
     if len(rows) ** i * len(slots) > MAX_TRIALS:
         return {}
-    found = {slot: _hashed_factors(slot, i + 1, rows, mask) for slot in slots}
+    keys = _native.mix(rows) & np.uint64(mask)
+    found = {slot: _hashed_factors(slot, i + 1, rows, keys, mask) for slot in slots}
     return {slot: parts for slot, parts in found.items() if parts}
 
 
-def _hashed_factors(slot: int, degree: int, rows: NDArray[np.uint64], mask: int) -> tuple[int, ...]:
+def _hashed_factors(
+    slot: int, degree: int, rows: NDArray[np.uint64], keys: NDArray[np.uint64], mask: int
+) -> tuple[int, ...]:
     """Falling rows whose product has this slot of a hashed table; of several the first, none where there are none.
 
-    The slot is the sum of the last row and of the mixed other rows, so the others tell the last.
+    The slot is the sum of the last row and of the keys of the others, so the others tell the last.
     """
-    keys = _native.mix(rows) & np.uint64(mask)
-    for count, (row, key) in enumerate(zip(rows.tolist(), keys.tolist(), strict=True), 1) if degree > 2 else ():
-        rest = _hashed_factors(slot - key, degree - 1, rows[:count], mask)
+    if degree == 2:
+        last = (np.uint64(slot & mask) - keys) & np.uint64(mask)
+        hits = np.flatnonzero((last <= rows) & np.isin(last, rows))
+        return (int(rows[hits[0]]), int(last[hits[0]])) if len(hits) else ()
+    for n in range(1, len(rows) + 1):
+        rest = _hashed_factors(slot - int(keys[n - 1]), degree - 1, rows[:n], keys[:n], mask)
         if rest:
-            return (row, *rest)
-    if degree > 2:
-        return ()
-    last = (np.uint64(slot & mask) - keys) & np.uint64(mask)
-    hits = np.flatnonzero((last <= rows) & np.isin(last, rows))
-    return (int(rows[hits[0]]), int(last[hits[0]])) if len(hits) else ()
+            return (int(rows[n - 1]), *rest)
+    return ()
 
 
 def factors(degree: int, slot: int) -> tuple[int, ...]:
