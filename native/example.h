@@ -110,17 +110,13 @@ class Example {
     as_they_are_ = as_they_are(model);
   }
 
-  // What load() relies on for the examples of a chunk, from e on: the highest row, where rows are used as they are, or the
-  // keys of columns, for which there is room at `keys`.
+  // What load() relies on for the examples of a chunk, from e on: whether apple may use rows as they are, and the keys of
+  // columns, for which there is room at `keys`.
   void look_at(const pm_chunk& c, int64_t e, uint32_t* keys) {
     if (parents_) clean_until_ = clean(c, e) ? c.indptr[c.n] - kBehindRows : 0;
-    if (!as_they_are_) return;
+    if (!as_they_are_ || !model_.regions[0].hashed) return;
     const int64_t first = c.indptr[e], n = c.indptr[c.n] - first;
-    if (!model_.regions[0].hashed) {
-      top_ = 0;
-      const uint32_t* const rows = static_cast<const uint32_t*>(c.indices) + first;
-      for (int64_t k = 0; k < n; ++k) top_ = std::max(top_, rows[k]);
-    } else if (c.keys) {
+    if (c.keys) {
       keys_ = c.keys;
     } else if (!c.wide) {
       each_hashed_key(c, first, n, [&](int64_t k, uint32_t key) { keys[k] = key; });
@@ -153,13 +149,17 @@ class Example {
     }
     const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
     const uint64_t room = model_.regions[0].n_slots;
-    if (as_they_are_ && top_ < room) {
+    if (as_they_are_) {
       const uint32_t n = static_cast<uint32_t>(n_);
-      uint32_t apart = n == 0 || rows[stop - 1] - rows[first] != n - 1;
+      uint32_t apart = n == 0 || rows[stop - 1] - rows[first] != n - 1, top = n ? rows[stop - 1] : 0;
       if (!apart)
         for (uint32_t k = 0; k < n; ++k) apart |= rows[first + k] - rows[first] - k;
-      linear_ = {1, 0, rows + first, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), apart == 0};
-      return true;
+      if (apart)
+        for (uint32_t k = 0; k < n; ++k) top = std::max(top, rows[first + k]);
+      if (top < room) {
+        linear_ = {1, 0, rows + first, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), apart == 0};
+        return true;
+      }
     }
     sorted_ = true;
     n_ = 0;
@@ -432,7 +432,6 @@ class Example {
 
   const pm_online& model_;
   int64_t n_ = 0;
-  uint32_t top_ = ~uint32_t{0};
   bool by_field_ = false, sorted_ = false;
   bool as_they_are_ = false;
   int64_t clean_until_ = 0;  // apple: features before this one are read from the chunk

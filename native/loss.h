@@ -6,6 +6,7 @@
 #include <cstdint>
 
 namespace pm {
+namespace PM_ISA {
 
 enum Loss : int32_t { kSquared = 0, kLogistic = 1, kHinge = 2, kQuantile = 3, kPoisson = 4 };
 
@@ -87,23 +88,23 @@ inline bool peer_learns(const Point& a) {
   }
 }
 
-// How far the margin moves in a gradient flow on the logistic loss: to the m that solves m + e^m = from + e^from + gain.
-// Divided by 1 + e^from, the move d solves d + c (e^d - 1 - d) = first, with c = e^from / (1 + e^from).
-inline double logistic_flow(double from, double exp_from, double share, double gain) {
-  const double first = gain * share, c = exp_from * share;
-  if (first < 0.1) {  // six terms of the solution's series, 7 digits; grouped so that few wait for others
-    const double ff = first * first, cc = c * c;
-    const double third = (0.5 * c - 1.0 / 6) + first * (c * (5.0 / 12 - 0.625 * c) - 1.0 / 24);
-    const double fifth = ((5.0 / 24 * c - 1.0 / 120) + cc * (0.875 * c - 0.875)) +
-                         first * ((7.0 / 90 * c - 1.0 / 720) + cc * ((1.75 * c - 49.0 / 72) - 21.0 / 16 * cc));
-    return first * ((1.0 - 0.5 * (first * c)) + ff * c * (third + ff * fifth));
-  }
-  if (first < 0.25) {  // three terms of the solution's series, and a step of Halley's method: 8 digits
-    const double d = first * (1.0 - first * c * (0.5 - first * (0.5 * c - 1.0 / 6))), dd = d * d;
-    const double rest = dd * ((0.5 + d * (1.0 / 6)) +
-                              dd * ((1.0 / 24 + d * (1.0 / 120)) + dd * (1.0 / 720 + d * (1.0 / 5040))));
-    const double slope = 1.0 / (1.0 + c * (rest + d)), change = (d + c * rest - first) * slope;
-    return d - change * (1.0 + 0.5 * change * c * (1.0 + rest + d) * slope);
+// e^d for 0 <= d <= 1, to 9 digits: Taylor's series around the middle.
+inline __attribute__((always_inline)) double exp_below_one(double d) {
+  const double t = d - 0.5, t2 = t * t, t4 = t2 * t2;
+  const double low = (1.0 + t) + t2 * (1.0 / 2 + t * (1.0 / 6));
+  const double high = (1.0 / 24 + t * (1.0 / 120)) + t2 * (1.0 / 720 + t * (1.0 / 5040)) +
+                      t4 * (1.0 / 40320 + t * (1.0 / 362880));
+  return 1.6487212707001282 * (low + t4 * high);
+}
+
+// The longer moves of logistic_flow, below.
+inline __attribute__((noinline)) double long_logistic_flow(double from, double exp_from, double gain, double first,
+                                                           double c) {
+  if (first < 0.9) {  // Padé's approximant of first degrees to the solution, and a step of Halley's method: 7 digits
+    const double d = first * (1.0 + first * (0.5 * c - 1.0 / 3)) / (1.0 + first * (c - 1.0 / 3));
+    const double curve = c * exp_below_one(d), slope = 1.0 / ((1.0 - c) + curve);
+    const double change = ((d - first) + (curve - c * (1.0 + d))) * slope;
+    return d - change * (1.0 + 0.5 * change * curve * slope);
   }
   const double target = from + exp_from + gain;
   double m = from + first;
@@ -117,17 +118,26 @@ inline double logistic_flow(double from, double exp_from, double share, double g
   return m - from;
 }
 
-// How far to follow the features: the prediction moves by step * q. H is learning rate times importance and q the
-// prediction's change for a unit step.
-inline double invariant_step(const Point& a, double H, double q) {
+// How far the margin moves in a gradient flow on the logistic loss: to the m that solves m + e^m = from + e^from + gain.
+// Divided by 1 + e^from, the move d solves d + c (e^d - 1 - d) = first, with c = e^from / (1 + e^from).
+inline __attribute__((always_inline)) double logistic_flow(double from, double exp_from, double share, double gain) {
+  const double first = gain * share, c = exp_from * share;
+  if (first < 0.1) {  // six terms of the solution's series, 7 digits; grouped so that few wait for others
+    const double ff = first * first, cc = c * c;
+    const double third = (0.5 * c - 1.0 / 6) + first * (c * (5.0 / 12 - 0.625 * c) - 1.0 / 24);
+    const double fifth = ((5.0 / 24 * c - 1.0 / 120) + cc * (0.875 * c - 0.875)) +
+                         first * ((7.0 / 90 * c - 1.0 / 720) + cc * ((1.75 * c - 49.0 / 72) - 21.0 / 16 * cc));
+    return first * ((1.0 - 0.5 * (first * c)) + ff * c * (third + ff * fifth));
+  }
+  return long_logistic_flow(from, exp_from, gain, first, c);
+}
+
+inline double other_invariant_step(const Point& a, double H, double q) {
   const double Hq = H * q, p = a.p, y = a.y;
   switch (a.loss) {
     case kSquared:
       return Hq < kSmallStep ? 2.0 * (y - p) * H : (y - p) * -std::expm1(-2.0 * Hq) / q;
-    case kLogistic:
-      if (a.e >= kSolved) return 0.0;
-      if (Hq * a.share < kSmallStep) return y * H * a.share;
-      return y * logistic_flow(y * p, a.e, a.share, Hq) * (1.0 / q);  // the inverse does not wait for the flow
+    case kLogistic: break;
     case kHinge: {
       const double slack = 1.0 - y * p;
       if (slack <= 0.0) return 0.0;
@@ -148,4 +158,15 @@ inline double invariant_step(const Point& a, double H, double q) {
   return 0.0;
 }
 
+// How far to follow the features: the prediction moves by step * q. H is learning rate times importance and q the
+// prediction's change for a unit step.
+inline __attribute__((always_inline)) double invariant_step(const Point& a, double H, double q) {
+  if (a.loss != kLogistic) return other_invariant_step(a, H, q);
+  const double Hq = H * q;
+  if (a.e >= kSolved) return 0.0;
+  if (Hq * a.share < kSmallStep) return a.y * H * a.share;
+  return a.y * logistic_flow(a.y * a.p, a.e, a.share, Hq) * (1.0 / q);  // the inverse does not wait for the flow
+}
+
+}  // namespace PM_ISA
 }  // namespace pm

@@ -29,11 +29,14 @@ class Single : Slots<Real> {
     w_ = start;
     G_ = start + step;
     x_ = start + 2 * step;
+    at_ = reinterpret_cast<S**>(start + 3 * step);
     regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
     in_octets_ = sizeof(Real) == sizeof(float) && !regularized_;
   }
   static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
-    return Example<Real>::bytes(model, max_features, max_expanded) + 128 + 3 * (max_expanded + 1 + 4 * 16) * static_cast<int64_t>(sizeof(Real));
+    return Example<Real>::bytes(model, max_features, max_expanded) + 128 +
+           3 * (max_expanded + 1 + 4 * 16) * static_cast<int64_t>(sizeof(Real)) +
+           (max_features + 1 + kLanes) * static_cast<int64_t>(sizeof(S*));
   }
 
   Example<Real>& example() { return example_; }
@@ -61,7 +64,7 @@ class Single : Slots<Real> {
   int64_t expanded() const { return n_features_; }
 
   // One gradient step from prediction p.
-  void update(const Point& at, double h) {
+  inline __attribute__((always_inline)) void update(const Point& at, double h) {
     now_ = m_.clock;
     const double d = derivative(at);
     if (m_.moments[0]) add_moments(d, h);
@@ -95,6 +98,7 @@ class Single : Slots<Real> {
 
   // Asks for the slots of a later example while the loaded one is gathered, so that they are there when needed.
   void announce(const pm_chunk& c, int64_t e) {
+    if (m_.regions[0].hashed && !c.wide && !example_.keyed()) return;  // places are known when it is loaded
     upcoming_ = {example_.places(c), c.indptr[e], c.indptr[e + 1], c.indptr[c.n], c.wide != 0};
   }
   void prefetch_announced() {
@@ -102,8 +106,7 @@ class Single : Slots<Real> {
     const S* const slots = static_cast<const S*>(r.slots);
     const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
     for (; upcoming_.next < upcoming_.stop; ++upcoming_.next) {
-      const uint64_t index = upcoming_.wide ? *upcoming_.at<uint64_t>() : *upcoming_.at<uint32_t>();
-      const uint64_t key = r.hashed && !upcoming_.wide && !example_.keyed() ? mix(index) : index;
+      const uint64_t key = upcoming_.wide ? *upcoming_.at<uint64_t>() : *upcoming_.at<uint32_t>();
       __builtin_prefetch(slots + (static_cast<uint32_t>(key) & mask), 1);
     }
   }
@@ -187,73 +190,72 @@ class Single : Slots<Real> {
   struct Nothing {  // to ask for ahead
     void operator()(int64_t) const {}
   };
-  static constexpr auto in_order = [](int64_t j) { return static_cast<uint64_t>(j); };  // slots that are neighbours
 
-  // The linear part, and while it is gathered the slots of the announced example are asked for.
+  // Where the slot of feature j of a run is: one behind another, in a list, or found by key.
+  struct InOrder {
+    S* first;
+    inline __attribute__((always_inline)) S* operator()(int64_t j) const { return first + j; }
+  };
+  struct Listed {
+    S* const* list;
+    inline __attribute__((always_inline)) S* operator()(int64_t j) const { return list[j]; }
+  };
+  struct ByKey {
+    S* slots;
+    const uint32_t* keys;
+    uint64_t base, mask;
+    inline __attribute__((always_inline)) S* operator()(int64_t j) const { return slots + ((base + keys[j]) & mask); }
+  };
+
   template <bool learning>
   inline __attribute__((always_inline)) void gather_linear(const Run<Real>& run, Sums& sums) {
-    const pm_region& r = m_.regions[0];
-    S* const slots = static_cast<S*>(r.slots);
-    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
     keeps_ = keeps(m_, 1);
-    if (run.ids) {
-      const uint64_t* const ids = run.ids;
-      const auto low = [=](uint64_t id) { return static_cast<uint32_t>(id) & mask; };
-      gather_while_asking<learning, uint64_t>(run, slots, [=](int64_t j) { return low(ids[j]); }, low, sums);
-    } else if (run.neighbours()) {
-      gather_at<learning, true>(run, slots + run.key(0), in_order, Nothing{}, sums);
-    } else {
-      const uint32_t* const keys = run.keys;
-      const auto at = [=](int64_t j) { return keys[j] & mask; };
-      if (!r.hashed || example_.keyed()) {
-        gather_while_asking<learning, uint32_t>(run, slots, at, [=](uint64_t key) { return key & mask; }, sums);
-      } else {
-        prefetch_announced();
-        gather_at<learning, true>(run, slots, at, Nothing{}, sums);
-      }
-    }
+    if (run.neighbours()) return gather_at<learning, true>(run, InOrder{region(run) + run.key(0)}, Nothing{}, sums);
+    list_slots(run);
+    gather_at<learning, true>(run, Listed{at_}, Nothing{}, sums);
   }
 
-  // Gathers the linear part while the slots of the announced example are asked for, which `where` finds from its indices.
-  template <bool learning, class Index, class Place, class Where>
-  inline __attribute__((always_inline)) void gather_while_asking(const Run<Real>& run, S* slots, Place place, Where where,
-                                                                 Sums& sums) {
-    const Index* const indices = static_cast<const Index*>(upcoming_.indices);
-    int64_t next = upcoming_.next;
-    const int64_t stop = std::min(upcoming_.stop, upcoming_.end - 3);
-    if (next >= stop) return gather_at<learning, true>(run, slots, place, Nothing{}, sums);
-    gather_at<learning, true>(run, slots, place, [&](int64_t) __attribute__((always_inline)) {
-      if (next >= stop) return;
-      __builtin_prefetch(indices + next + kIndicesAhead);
-      for (int64_t k = 0; k < 4; ++k) __builtin_prefetch(slots + where(indices[next + k]), 1);
-      next += 4;
-    }, sums);
-    upcoming_.next = next;
+  // Lists the slots of the linear part, then the intercept and slots of nothing: addresses are made eight at once, and
+  // serve twice.
+  void list_slots(const Run<Real>& run) {
+    const pm_region& r = m_.regions[0];
+    S* const slots = static_cast<S*>(r.slots);
+    S** const at = at_;
+    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
+    const uint64_t* const ids = run.ids;
+    const uint32_t* const keys = run.keys;
+    const int64_t count = run.count;
+    if (ids)
+      for (int64_t j = 0; j < count; ++j) at[j] = slots + (static_cast<uint32_t>(ids[j]) & mask);
+    else
+      for (int64_t j = 0; j < count; ++j) at[j] = slots + (keys[j] & mask);
+    for (int64_t k = 0; k < kLanes; ++k) at[count + k] = &nothing_;
+    if (m_.intercept) at[count] = intercept();
   }
 
   template <bool learning>
   __attribute__((noinline)) void gather_products(const Run<Real>& run, Sums& sums) {
     const pm_region& r = m_.regions[run.degree - 1];
     S* const slots = region(run);
-    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0}, base = run.base, next = run.next_base;
-    const uint32_t *const keys = run.keys, *const later = keys + run.ahead;
-    const auto at = [=](int64_t j) { return (base + keys[j]) & mask; };
+    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0}, next = run.next_base;
+    const uint32_t* const later = run.keys + run.ahead;
+    const ByKey slot{slots, run.keys, run.base, mask};
     keeps_ = keeps(m_, run.degree);
     if (in_a_row(run)) {
-      gather_at<learning, false>(run, slots + place(run, 0), in_order, Nothing{}, sums);
+      gather_at<learning, false>(run, InOrder{slots + place(run, 0)}, Nothing{}, sums);
     } else if (r.n_slots * sizeof(S) > kCached) {
       // Inlined by force: a function that does nothing but ask counts as one without effect, and its calls are removed.
-      gather_at<learning, false>(run, slots, at, [=](int64_t j) __attribute__((always_inline)) {
+      gather_at<learning, false>(run, slot, [=](int64_t j) __attribute__((always_inline)) {
         for (int64_t k = j; k < j + 4; ++k) __builtin_prefetch(slots + ((next + later[k]) & mask), 1);
       }, sums);
     } else {
-      gather_at<learning, false>(run, slots, at, Nothing{}, sums);
+      gather_at<learning, false>(run, slot, Nothing{}, sums);
     }
   }
 
   // `ask` is called with every fourth feature. The intercept follows the linear part.
-  template <bool learning, bool linear, class Place, class Ask>
-  inline __attribute__((always_inline)) void gather_at(const Run<Real>& run, S* slots, Place place, Ask ask, Sums& sums) {
+  template <bool learning, bool linear, class SlotOf, class Ask>
+  inline __attribute__((always_inline)) void gather_at(const Run<Real>& run, SlotOf slot, Ask ask, Sums& sums) {
     const int64_t count = run.count;
     int64_t j = 0;
     const Octet a = Octet{} + run.a;
@@ -261,23 +263,21 @@ class Single : Slots<Real> {
     float *const w = w_ + n_, *const G = G_ + n_, *const x = x_ + n_;
     const bool normalized = m_.normalized, unit = linear && m_.intercept;
     Sums all = sums;  // a copy, which can stay in registers
-    const auto gather = [&](S* const* eight, Octet value) __attribute__((always_inline)) {
-      this->template gather_eight<learning>(eight, value, normalized, w + j, G + j, x + j, all);
+    const auto gather = [&](auto of, int64_t first, Octet value) __attribute__((always_inline)) {
+      this->template gather_eight<learning>([=](int k) __attribute__((always_inline)) { return of(first + k); }, value,
+                                            normalized, w + j, G + j, x + j, all);
     };
     for (; j + 8 <= count; j += 8) {
       ask(j);
       ask(j + 4);
-      S* const eight[8] = {slots + place(j),     slots + place(j + 1), slots + place(j + 2), slots + place(j + 3),
-                           slots + place(j + 4), slots + place(j + 5), slots + place(j + 6), slots + place(j + 7)};
-      gather(eight, linear ? load(values + j) : a * load(values + j));
+      gather(slot, j, linear ? load(values + j) : a * load(values + j));
     }
     const int64_t rest = count - j;
     if (rest >= 4) ask(j);
     if (rest || unit) {
       S* eight[8];
-      last_eight<linear>(run, slots, place, j, eight);
       const Octet last = load_first(values + j, rest);
-      gather(eight, linear ? (unit ? last + one_at(rest) : last) : a * last);
+      gather(last_eight<linear>(slot, j, rest, eight), 0, linear ? (unit ? last + one_at(rest) : last) : a * last);
     }
     n_ += lanes_of<linear>(run);
     n_features_ += count + unit;
@@ -292,25 +292,52 @@ class Single : Slots<Real> {
     return (run.count + (linear && m_.intercept) + kLanes - 1) / kLanes * kLanes;
   }
 
-  // The slots of the features from j on, fewer than eight, the intercept behind the linear part, and slots of nothing.
-  template <bool linear, class Place>
-  inline __attribute__((always_inline)) void last_eight(const Run<Real>& run, S* slots, Place place, int64_t j, S** eight) {
-    const int64_t rest = run.count - j;
+  // The slots of the last features, fewer than eight, the intercept behind the linear part, and slots of nothing.
+  template <bool linear>
+  static Listed last_eight(Listed slot, int64_t j, int64_t, S**) { return {slot.list + j}; }
+  template <bool linear, class SlotOf>
+  inline __attribute__((always_inline)) Listed last_eight(SlotOf slot, int64_t j, int64_t rest, S** eight) {
     for (int64_t k = 0; k < kLanes; ++k) eight[k] = &nothing_;
     if (rest)
       for (int64_t k = 0; k < kLanes - 1; ++k) {  // no branch for each: how many there are is hard to foresee
-        S* const slot = slots + place(j + std::min(k, rest - 1));
-        eight[k] = k < rest ? slot : eight[k];
+        S* const one = slot(j + std::min(k, rest - 1));
+        eight[k] = k < rest ? one : eight[k];
       }
     if (linear && m_.intercept) eight[rest] = intercept();
+    return {eight};
   }
 
   // From features to directions: x becomes x / sqrt(G) with the new G. The answer: what a unit step does to the prediction.
+  // The slots of the announced example are asked for on the way: there is time while roots are taken.
   double directions(Real g2) {
+    if (upcoming_.next >= upcoming_.stop) return directions(g2, Nothing{});
+    return upcoming_.wide ? directions_while_asking<uint64_t>(g2) : directions_while_asking<uint32_t>(g2);
+  }
+  template <class Index>
+  double directions_while_asking(Real g2) {
+    const pm_region& r = m_.regions[0];
+    const S* const slots = static_cast<const S*>(r.slots);
+    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
+    const Index* const indices = static_cast<const Index*>(upcoming_.indices);
+    int64_t next = upcoming_.next;
+    const int64_t stop = std::min(upcoming_.stop, upcoming_.end - kLanes + 1);
+    const double moves = directions(g2, [&](int64_t) __attribute__((always_inline)) {
+      if (next >= stop) return;
+      __builtin_prefetch(indices + next + kIndicesAhead);
+      for (int64_t k = next; k < next + kLanes; ++k)
+        __builtin_prefetch(slots + (static_cast<uint32_t>(indices[k]) & mask), 1);
+      next += kLanes;
+    });
+    upcoming_.next = next;
+    return moves;
+  }
+  template <class Ask>
+  inline __attribute__((always_inline)) double directions(Real g2, Ask ask) {
     V moves = {};
     Real *const xs = x_, *const Gs = G_;
     const int64_t count = n_;
     for (int64_t k = 0; k < count; k += kLanes) {
+      ask(k);
       const V x = load(xs + k), xx = x * x, G = load(Gs + k) + g2 * xx;
       store(Gs + k, G);
       const V inverse = G > 0 ? 1 / root(G) : V{};
@@ -345,34 +372,28 @@ class Single : Slots<Real> {
   template <bool linear>
   void scatter_run(const Run<Real>& run, Real u) {
     const pm_region& r = m_.regions[run.degree - 1];
-    S* const slots = static_cast<S*>(r.slots);
-    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0}, base = run.base;
-    if (linear && run.ids) {
-      const uint64_t* const ids = run.ids;
-      scatter_at<linear>(run, slots, [=](int64_t j) { return static_cast<uint32_t>(ids[j]) & mask; }, u);
-    } else if (in_a_row(run)) {
-      scatter_at<linear>(run, slots + place(run, 0), in_order, u);
+    if (in_a_row(run)) {
+      scatter_at<linear>(run, InOrder{region(run) + place(run, 0)}, u);
+    } else if (linear) {
+      scatter_at<linear>(run, Listed{at_}, u);
     } else {
-      const uint32_t* const keys = run.keys;
-      scatter_at<linear>(run, slots, [=](int64_t j) { return (linear ? keys[j] : base + keys[j]) & mask; }, u);
+      scatter_at<linear>(run, ByKey{region(run), run.keys, run.base, r.hashed ? r.n_slots - 1 : ~uint64_t{0}}, u);
     }
   }
 
-  template <bool linear, class Place>
-  inline __attribute__((always_inline)) void scatter_at(const Run<Real>& run, S* slots, Place place, Real u) {
+  template <bool linear, class SlotOf>
+  inline __attribute__((always_inline)) void scatter_at(const Run<Real>& run, SlotOf slot, Real u) {
     const int64_t count = run.count;
     int64_t j = 0;
     const float *const ws = w_ + n_, *const Gs = G_ + n_, *const xs = x_ + n_;
-    const auto moved = [=](int64_t k) { return load(ws + k) + u * load(xs + k); };
-    for (; j + 8 <= count; j += 8) {
-      S* const eight[8] = {slots + place(j),     slots + place(j + 1), slots + place(j + 2), slots + place(j + 3),
-                           slots + place(j + 4), slots + place(j + 5), slots + place(j + 6), slots + place(j + 7)};
-      this->write_eight(eight, moved(j), load(Gs + j));
-    }
+    const auto write = [&](auto of, int64_t first) __attribute__((always_inline)) {
+      this->write_eight([=](int k) __attribute__((always_inline)) { return of(first + k); }, load(ws + j) + u * load(xs + j),
+                        load(Gs + j));
+    };
+    for (; j + 8 <= count; j += 8) write(slot, j);
     if (j < count || (linear && m_.intercept)) {
       S* eight[8];
-      last_eight<linear>(run, slots, place, j, eight);
-      this->write_eight(eight, moved(j), load(Gs + j));
+      write(last_eight<linear>(slot, j, count - j, eight), 0);
     }
     n_ += lanes_of<linear>(run);
   }
@@ -399,6 +420,7 @@ class Single : Slots<Real> {
   bool regularized_;
   bool in_octets_;  // whether features are gathered eight at a time
   Real *w_, *G_, *x_;
+  S** at_;  // slots of the linear part
 };
 
 }  // namespace PM_ISA

@@ -72,20 +72,20 @@ class Slots {
   }
 
 #if !defined(__AVX__)
-  template <bool learning>
-  inline __attribute__((always_inline)) void gather_eight(S* const* at, Octet x, bool normalized, float* w, float* G,
+  template <bool learning, class SlotAt>
+  inline __attribute__((always_inline)) void gather_eight(SlotAt at, Octet x, bool normalized, float* w, float* G,
                                                           float* scaled_x, Sums& sums) {
-    gather_four<learning>(at[0], at[1], at[2], at[3], lower(x), normalized, w, G, scaled_x);
-    gather_four<learning>(at[4], at[5], at[6], at[7], upper(x), normalized, w + 4, G + 4, scaled_x + 4);
+    gather_four<learning>(at(0), at(1), at(2), at(3), lower(x), normalized, w, G, scaled_x);
+    gather_four<learning>(at(4), at(5), at(6), at(7), upper(x), normalized, w + 4, G + 4, scaled_x + 4);
     sums.add(load(w), load(scaled_x));
   }
 #else
   // As gather_four, for eight slots: the first four lie in the lower halves of vectors, the others in the upper.
-  template <bool learning>
-  inline __attribute__((always_inline)) void gather_eight(S* const* at, Octet x, bool normalized, float* w, float* G,
+  template <bool learning, class SlotAt>
+  inline __attribute__((always_inline)) void gather_eight(SlotAt at, Octet x, bool normalized, float* w, float* G,
                                                           float* scaled_x, Sums& sums) {
-    const Octet r0 = load_quads(&at[0]->w, &at[4]->w), r1 = load_quads(&at[1]->w, &at[5]->w);
-    const Octet r2 = load_quads(&at[2]->w, &at[6]->w), r3 = load_quads(&at[3]->w, &at[7]->w);
+    const Octet r0 = load_quads(&at(0)->w, &at(4)->w), r1 = load_quads(&at(1)->w, &at(5)->w);
+    const Octet r2 = load_quads(&at(2)->w, &at(6)->w), r3 = load_quads(&at(3)->w, &at(7)->w);
     const Octet t0 = PM_SHUFFLE8(r0, r1, 0, 8, 1, 9, 4, 12, 5, 13), t1 = PM_SHUFFLE8(r2, r3, 0, 8, 1, 9, 4, 12, 5, 13);
     Octet weights = PM_SHUFFLE8(t0, t1, 0, 1, 8, 9, 4, 5, 12, 13);
     store<float>(w, weights);
@@ -100,7 +100,8 @@ class Slots {
     store<float>(scaled_x, small);
     const auto grown = (small > 1.0f) | (small < -1.0f) | ((s == 0.0f) & (x != 0.0f));
     if (__builtin_expect(any(grown), 0)) {
-      grow_eight<learning>(at, x, s, small, grown, w, G, scaled_x);
+      S* const slots[8] = {at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)};
+      grow_eight<learning>(slots, x, s, small, grown, w, G, scaled_x);
       weights = load(w), small = load(scaled_x);
     }
     sums.add(weights, small);
@@ -170,12 +171,13 @@ class Slots {
   }
 
   // w and G of eight slots.
-  static inline __attribute__((always_inline)) void write_eight(S* const* at, Octet w, Octet G) {
+  template <class SlotAt>
+  static inline __attribute__((always_inline)) void write_eight(SlotAt at, Octet w, Octet G) {
     const Octet low = PM_SHUFFLE8(w, G, 0, 8, 1, 9, 4, 12, 5, 13), high = PM_SHUFFLE8(w, G, 2, 10, 3, 11, 6, 14, 7, 15);
-    write_two(lower(low), *at[0], *at[1]);
-    write_two(lower(high), *at[2], *at[3]);
-    write_two(upper(low), *at[4], *at[5]);
-    write_two(upper(high), *at[6], *at[7]);
+    write_two(lower(low), *at(0), *at(1));
+    write_two(lower(high), *at(2), *at(3));
+    write_two(upper(low), *at(4), *at(5));
+    write_two(upper(high), *at(6), *at(7));
   }
   // w and G of two slots. They are written whole: the next example may load one before a part of it that was stored has
   // reached the cache.
