@@ -44,7 +44,7 @@ def same(a: Model, b: Model) -> bool:
 
 def test_rows_found_ahead_do_not_change_the_model(clicks: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vw, "BLOCK_BYTES", 1 << 10)
-    monkeypatch.setattr(blocks, "LEAST_AHEAD", 1)
+    monkeypatch.setattr(blocks, "AHEAD", -1)
     found = []
     look_up = OnlineLearner.look_up
     monkeypatch.setattr(OnlineLearner, "look_up", lambda self, ids: found.append(rows := look_up(self, ids)) or rows)

@@ -130,7 +130,7 @@ def _rooms(text: NDArray[np.uint8]) -> Iterator[tuple[int, int, int]]:
         # Lines differ in length: the fewer fit the sample, the less sure is their number.
         yield (
             int(times * (1.25 * lines + 8 * math.sqrt(lines + 1))),
-            int(1.25 * times * features),
+            int(1.125 * times * features),
             int(times * (bars + 8)),
         )
     yield _bounds(text)
@@ -150,10 +150,10 @@ def _text_arrays(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, g
         wanted |= {
             "weights": (n_rows, np.float64),
             "offsets": (n_rows, np.float64),
-            "fields": (n_features, np.uint16),
             "starts": (n_features, np.uint32),
             "namespace_hashes": (n_namespaces, np.uint64),
             "namespace_spans": (2 * n_namespaces, np.uint32),
+            "fields": (n_features, np.uint16),  # last: where there is one namespace, this memory is never touched
         }
         scratch["namespace_slots"] = np.zeros(_power_above(n_namespaces), np.uint32)
     if grams:

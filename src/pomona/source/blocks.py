@@ -28,8 +28,9 @@ BLOCK_BYTES = 1 << 22
 FIRST_BYTES = 1 << 20
 #: The longest line that is read.
 MAX_LINE = 1 << 30
-#: Blocks that threads may be ahead of the reader of the chunks: two each, and enough that none of a few has to wait.
-AHEAD, LEAST_AHEAD = 2, 4
+#: Blocks that threads may be ahead of the reader of the chunks, beside one each: with more, all of them together
+#: leave the caches, and the first need more fresh memory.
+AHEAD = 1
 
 _BOM = b"\xef\xbb\xbf"
 T = TypeVar("T")
@@ -285,7 +286,7 @@ class TextSource:
         self._consumed = self.n_skipped = 0
         self.first_skipped = None
         blocks = read_blocks(self._files, self._parser.block_bytes)
-        parsed = OrderedMap(blocks, self._parse, self._threads, max(AHEAD * self._threads, LEAST_AHEAD))
+        parsed = OrderedMap(blocks, self._parse, self._threads, self._threads + AHEAD)
         line = 1
         with contextlib.closing(iter(parsed)) as results:
             for block, rows, found in results:

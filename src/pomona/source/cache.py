@@ -27,7 +27,7 @@ from pomona import _native
 from pomona.atomic import replacing
 from pomona.chunk import Chunk, LookUp, NameLookup, PackedNames, Source
 from pomona.errors import DataFormatError, PomonaError
-from pomona.source.blocks import AHEAD, OrderedMap, available_cores
+from pomona.source.blocks import OrderedMap, available_cores
 from pomona.source.parquet import open_ipc
 from pomona.source.table import ARROW_ERRORS, numpy_of, one_line, wrap
 from pomona.words import error_words
@@ -213,7 +213,7 @@ class CacheSource:
     def chunks(self) -> Iterator[Chunk]:
         fields: list[str] = []
         threads = available_cores()
-        loaded = OrderedMap(iter(range(self._n_chunks)), self._load, threads, AHEAD * threads)
+        loaded = OrderedMap(iter(range(self._n_chunks)), self._load, threads, 2 * threads)
         with contextlib.closing(iter(loaded)) as results:
             for number, (chunk, new_fields) in enumerate(results):
                 self._done = number
