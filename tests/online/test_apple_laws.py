@@ -179,6 +179,23 @@ def test_at_the_limit_the_strongest_products_stay(monkeypatch: pytest.MonkeyPatc
     assert len(own) == sum(len(m) > 1 for m in learner.parents.monomials)
 
 
+def test_equally_weak_products_go_from_the_whole_table_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise one part of it stays full, and its products are looked for through all of that part."""
+    monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
+    rows = random_rows(3000, 300, 0.05, seed=1)
+    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(alpha=1.5, bits=12))
+    learner.plan(equal_epochs(3000, 6))
+    learner.learn(as_chunk(rows, ids=True), random_labels(rows, "sign", seed=2))
+    tables = learner.grown
+    tables.slots[1][:, 0] = 0.0
+    taken = np.flatnonzero(tables.owners_known())
+    kept = tables.strongest(taken, learner.parents)
+    assert len(kept) == int(products.FULLEST * 4096) // 2 < len(taken)
+    assert len(np.unique(kept)) == len(kept)
+    parts = np.histogram(kept, bins=8, range=(0, 4096))[0]
+    assert parts.min() > 0.8 * parts.mean()
+
+
 def test_a_full_table_knows_what_it_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many examples at once go through a filter of absent products, a single one does not."""
     monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)

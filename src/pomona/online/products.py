@@ -153,7 +153,9 @@ class AppleTables(Tables):
         strength[np.isin(slots, self.places_of(parents), kind="table")] = np.inf  # parents stay
         least = np.partition(strength, len(slots) - most)[len(slots) - most]
         kept, ties = strength > least, np.flatnonzero(strength == least)
-        kept[ties[: most - np.count_nonzero(kept)]] = True
+        # From the whole table alike: were one part left fuller, slots there would be looked for ever further away.
+        room = most - np.count_nonzero(kept)
+        kept[ties[np.arange(room) * len(ties) // max(room, 1)]] = True
         return np.asarray(slots[kept])
 
     def _rebuild(self, n_slots: int, used: NDArray[np.int64], parents: Parents) -> None:
