@@ -8,8 +8,9 @@
 namespace {
 
 constexpr int64_t kAhead = 32;      // ids between prefetch and use
-constexpr uint64_t kNear = 1 << 12;  // entries of a map in a near cache: looking up costs less than following in vain
-constexpr int64_t kCheck = 1 << 11;  // ids after which it is asked whether following was worth while
+constexpr uint64_t kNear = 1 << 12;  // entries of a map in a near cache: following is worth while for half of the ids,
+constexpr int64_t kFar = 16;         // in others for one of so many
+constexpr int64_t kCheck = 1 << 11;  // ids after which that is asked
 
 inline uint64_t home(uint64_t id, uint64_t mask) { return (id ^ (id >> 32)) & mask; }
 
@@ -122,32 +123,40 @@ int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, int32_t found
 int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows) {
   const uint64_t mask = map->capacity - 1, kept = map->kept;
   const pm_map_entry* const entries = map->entries;
-  const bool full = map->limit && map->count >= map->limit;
-  const bool near = map->capacity <= kNear;
+  const uint64_t limit = map->limit && map->count >= map->limit ? map->limit : 0;
+  const auto ask = [=](int64_t i) { __builtin_prefetch(entries + home(ids[i] & kept, mask)); };
+  const auto find = [=](int64_t i) {
+    const uint64_t id = ids[i] & kept;
+    uint64_t p = home(id, mask), row;
+    while ((row = row_of(entries[p])) && id_of(entries[p]) != id) p = (p + 1) & mask;
+    rows[i] = row ? static_cast<uint32_t>(row - 1) : limit ? static_cast<uint32_t>(id % limit) : PM_NO_ROW;
+  };
   Follower follower;
-  bool follows = true;
-  int64_t followed = 0, check = kCheck;
-  for (int64_t i = 0; i < n; ++i) {
-    if (follows && follower.finds_eight(ids, i, n)) {
+  const int64_t worth = map->capacity <= kNear ? 2 : kFar;
+  int64_t i = 0, followed = 0, check = kCheck;
+  for (; i < n; ++i) {
+    if (follower.finds_eight(ids, i, n)) {
       std::memcpy(rows + i, rows + follower.place() - 7, 32);
       i += 7;
       followed += 8;
       continue;
     }
-    if (near && i >= check) follows = 2 * followed > i, check = i + kCheck;
-    if (follows && follower.finds(ids, i, n)) {
+    if (i >= check) {
+      if (worth * followed <= i) break;
+      check = i + kCheck;
+    }
+    if (follower.finds(ids, i, n)) {
       rows[i] = rows[follower.place()];
       continue;
     }
-    if (i + kAhead < n) __builtin_prefetch(entries + home(ids[i + kAhead] & kept, mask));
-    const uint64_t id = ids[i] & kept;
-    uint64_t p = home(id, mask), row;
-    while ((row = row_of(entries[p])) && id_of(entries[p]) != id) p = (p + 1) & mask;
-    if (row)
-      rows[i] = static_cast<uint32_t>(row - 1);
-    else
-      rows[i] = full ? static_cast<uint32_t>(id % map->limit) : PM_NO_ROW;
+    if (i + kAhead < n) ask(i + kAhead);
+    find(i);
   }
+  for (; i + kAhead < n; ++i) {
+    ask(i + kAhead);
+    find(i);
+  }
+  for (; i < n; ++i) find(i);
   return PM_OK;
 }
 
