@@ -132,13 +132,23 @@ bool Repeats::may_be(const pm_text_rows& rows, int64_t row_start) {
     return false;
   mark_ = mark_ == 255 ? 1 : static_cast<uint8_t>(mark_ + 1);
   const uint8_t now = mark_;
-  bool again = false;
+  constexpr uint64_t kFew = 4;
+  int64_t again[kFew];  // features whose mark was made before
+  uint64_t n_again = 0;
   for (int64_t i = row_start; i < stop; ++i) {
     uint8_t& mark = marks_[ids[i] % sizeof marks_];
-    again |= mark == now;
+    again[n_again % kFew] = i;
+    n_again += mark == now;
     mark = now;
   }
-  return again;
+  if (n_again >= kFew) return true;
+  for (uint64_t k = 0; k < n_again; ++k) {  // most often another feature has the same mark
+    const uint64_t id = ids[again[k]];
+    bool same = false;
+    for (int64_t i = row_start; i < again[k]; ++i) same |= ids[i] == id;
+    if (same) return true;
+  }
+  return false;
 }
 
 // feature_slots holds positions + 1. Those below the row's start are leftovers of earlier rows and count as empty, so

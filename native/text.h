@@ -242,11 +242,12 @@ int32_t fail_number(pm_text_rows* rows, const Line& line, const char* at, const 
                     const char* name_end = nullptr);
 int32_t fail_plainly(pm_text_rows* rows, const Line& line, const char* at, const char* message);
 
-// Tells, without a branch for each, most rows in which no feature is repeated: a mark for every feature met, made again
-// by another of the row. Marks of earlier rows differ, but for every 255th.
+// Tells rows in which no feature is repeated, without a branch for each feature: a mark for every one met, made again by
+// another of the row. Marks of earlier rows differ, but for every 255th.
 class Repeats {
  public:
-  // Whether a feature may stand in the row more than once. rows.n_features is the end of the row.
+  // Whether a feature stands in the row more than once; now and then also where none does. rows.n_features is the end of
+  // the row.
   bool may_be(const pm_text_rows& rows, int64_t row_start);
 
  private:

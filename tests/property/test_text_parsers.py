@@ -86,6 +86,24 @@ def check_error(found: _native.TextError | None, expected: MalformedError) -> No
     assert (found.line, found.column, found.message) == (expected.line, expected.column, expected.message)
 
 
+@pytest.mark.parametrize("width", [3, 40, 150, 600, 3000])
+@pytest.mark.parametrize("repeated", [0, 1, 3, 5])
+def test_repeated_features_are_found_in_rows_of_any_length(width: int, repeated: int) -> None:
+    rng = np.random.default_rng(width + repeated)
+    lines = []
+    for _ in range(20):
+        words = rng.choice(10**6, width, replace=False)
+        words = np.concatenate([words, rng.choice(words, repeated)])
+        rng.shuffle(words)
+        lines.append("1 |a " + " ".join(f"w{word}:{rng.integers(1, 9)}" for word in words))
+    text = ("\n".join(lines) + "\n").encode()
+    found = VwParser(ReadOptions()).parse(np.frombuffer(text, np.uint8))
+    rows, _, _ = parse_vw(text)
+    assert isinstance(found, _native.TextRows)
+    check(found, rows, [])
+    assert len(found.ids) == 20 * width
+
+
 @settings(max_examples=400, deadline=None)
 @given(texts(vw_lines()), st.booleans(), st.integers(1, 3), st.integers(0, 2), st.booleans())
 @example(b"1 2 3 4 |a\n", False, 1, 0, False)
