@@ -179,6 +179,17 @@ def test_at_the_limit_the_strongest_products_stay(monkeypatch: pytest.MonkeyPatc
     assert len(own) == sum(len(m) > 1 for m in learner.parents.monomials)
 
 
+def test_without_bits_products_have_a_limit_and_base_features_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
+    monkeypatch.setattr(products, "LARGEST_KEYS", 1024)
+    rows = random_rows(3000, 2000, 0.01, seed=1)
+    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(alpha=1.5))
+    learner.plan(equal_epochs(3000, 6))
+    learner.learn(as_chunk(rows, ids=True), random_labels(rows, "sign", seed=2))
+    assert len(learner.grown.slots[1]) == 1024
+    assert len(learner.grown.appeared(0)) > 1024
+
+
 def test_equally_weak_products_go_from_the_whole_table_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise one part of it stays full, and its products are looked for through all of that part."""
     monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)

@@ -44,7 +44,8 @@ class AppleParameters:
     fallback: bool = False
     #: Names of the fields whose features are multiplied; none: all.
     expand: tuple[str, ...] = ()
-    #: At most 2**bits base features and as many products have weights of their own; None: what the memory allows.
+    #: At most 2**bits base features and as many products have weights of their own; None: base features as the memory
+    #: allows, and the usual number of products (``pomona.online.products``).
     bits: int | None = None
 
     @classmethod

@@ -16,6 +16,9 @@ from pomona.online.tables import Tables, taken
 FULLEST = 0.7
 #: Blocks together have at most so many slots: beyond, most of them would stay empty.
 LARGEST_BLOCKS = 1 << 20
+#: Slots of a table found by key, unless a number of bits is given: of more products most occur once or twice, and dropping
+#: the weakest of them cost no accuracy that could be measured, and waiting for memory took more than half of the time.
+LARGEST_KEYS = 1 << 20
 #: The smallest table found by key has 2**MIN_BITS slots.
 MIN_BITS = 10
 
@@ -25,7 +28,7 @@ class AppleTables(Tables):
 
     In blocks the product of parent p and row i stands at ``p * block + i``: nothing is looked up, and features that
     occur together lie together. By key, a slot holds a tag of its product, and ``owners`` says which it is: only
-    products that occur take room. At the memory limit the weakest half of the products is dropped.
+    products that occur take room. When that table is full and may not grow, the weakest half of them is dropped.
     """
 
     def __init__(self, parameters: OnlineParameters, bits: int | None, picky: bool, moments: bool) -> None:
@@ -54,10 +57,10 @@ class AppleTables(Tables):
 
     @property
     def largest(self) -> int:
-        """Slots that the table found by key may have: half of the memory, or 2**bits."""
+        """Slots that the table found by key may have: 2**bits or the default, but no more than half of the memory."""
         each = self.slot_bytes + 8 + self.keeps_moments * 8 * (3 + self.parameters.n_outputs)
-        most = (self.parameters.memory // 2 // each).bit_length() - 1
-        return 1 << max(MIN_BITS, most if self.bits is None else min(most, self.bits))
+        fit = 1 << (self.parameters.memory // 2 // each).bit_length() - 1
+        return max(1 << MIN_BITS, min(fit, LARGEST_KEYS if self.bits is None else 1 << self.bits))
 
     # ---- the kernel's view ----
     def describe_parents(self, model: _native.OnlineStruct, parents: Parents) -> None:
@@ -132,7 +135,7 @@ class AppleTables(Tables):
         return min(1 << wanted, self.largest)
 
     def grow_keys(self, parents: Parents) -> None:
-        """Twice the slots; at the memory limit, the stronger half of the products instead."""
+        """Twice the slots; at the limit, the stronger half of the products instead."""
         used, size = np.flatnonzero(self.owners_known()), 2 * len(self.slots[1])
         if size > self.largest:
             size, used, self.may_prune = self.largest, self.strongest(used, parents), False
