@@ -53,7 +53,7 @@ class Parents {
         trial_(take<uint32_t>(memory, p_.joined ? expanded : 0)),
         trial_product_(take<Real>(memory, p_.joined ? expanded : 0)),
         id_(take<uint64_t>(memory, p_.block ? 0 : expanded)), owner_(take<pm_product>(memory, p_.block ? 0 : expanded)),
-        factors_(take<uint64_t>(memory, n / 64 + 1)), left_out_(take<uint64_t>(memory, p_.words + 1)),
+        near_(take<uint32_t>(memory, n)), factors_(take<uint64_t>(memory, n / 64 + 1)), left_out_(take<uint64_t>(memory, p_.words + 1)),
         filter_(take<uint64_t>(memory, filter_words(model))) {}
   static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
     const pm_parents& p = *model.parents;
@@ -61,7 +61,7 @@ class Parents {
     return taken<uint64_t>(p.words) + 2 * taken<uint32_t>(p.n_factors) + taken<uint32_t>(p.n) + taken<Real>(p.n) +
            taken<uint64_t>(n) + taken<uint32_t>(expanded + kBehind) + taken<Real>(expanded + kBehind) +
            taken<uint32_t>(tried) + taken<Real>(tried) + taken<uint64_t>(keyed) + taken<pm_product>(keyed) +
-           taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) + taken<uint64_t>(filter_words(model));
+           taken<uint32_t>(n) + taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) + taken<uint64_t>(filter_words(model));
   }
 
   // A full table takes no more products, so most are looked up in vain. A bit for each that it has, eight bits a slot,
@@ -83,14 +83,21 @@ class Parents {
     std::memset(present_, 0, static_cast<size_t>(p_.words) * sizeof(uint64_t));
     std::memset(factors_, 0, static_cast<size_t>(n / 64 + 1) * sizeof(uint64_t));
     bool aligned = n == p_.n_factors;
-    for (int64_t k = 0; k < n; ++k) {
+    const auto meet = [&](int64_t k) __attribute__((always_inline)) {
       const uint32_t f = rows[k] < p_.n_rows ? p_.factor_of_row[rows[k]] : 0;
       aligned &= f == static_cast<uint32_t>(k + 1);
-      if (!f) continue;
+      if (!f) return;
       present_[(f - 1) >> 6] |= uint64_t{1} << ((f - 1) & 63);
       position_[f - 1] = static_cast<uint32_t>(k);
       factors_[k >> 6] |= uint64_t{1} << (k & 63);
       if (p_.single[f - 1]) add(p_.single[f - 1] - 1, x[k]);
+    };
+    if (p_.n_rows <= PM_NEAR_ROWS) {
+      for (int64_t k = 0; k < n; ++k) meet(k);
+    } else {
+      const int64_t near = near_factors();
+      aligned &= near == n;
+      for (int64_t i = 0; i < near; ++i) meet(near_[i]);
     }
     aligned_ = aligned;
     for (int64_t a = 0; a < n_active_; ++a) {
@@ -142,6 +149,7 @@ class Parents {
   // Looks all products up. While learning, new ones get a slot as long as there is room.
   void look_up(bool learning) {
     n_places_ = n_trials_ = 0;
+    if (n_active_ == 0) return;
     if (p_.block) {
       each_piece([&](uint32_t parent, Real a, int64_t from, int64_t to) {
         const uint32_t base = static_cast<uint32_t>(parent * p_.block);
@@ -169,6 +177,17 @@ class Parents {
  private:
   static constexpr uint64_t kMostFiltered = 1 << 20;  // slots; beyond, the bits would not lie in a near cache
   static constexpr int64_t kBehind = kPlacesAhead + 8;  // places that may be read or written behind the last
+
+  // near_: the features that may be factors. Few are where rows are many, and then factor_of_row lies in a far cache.
+  int64_t near_factors() {
+    int64_t near = 0;
+    for (int64_t k = 0; k < n_; ++k) {
+      const uint32_t bit = rows_[k] % PM_NEAR_ROWS;
+      near_[near] = static_cast<uint32_t>(k);
+      near += p_.near_rows[bit >> 6] >> (bit & 63) & 1;
+    }
+    return near;
+  }
 
   void add(uint32_t parent, Real value) {
     active_[n_active_] = parent;
@@ -333,6 +352,7 @@ class Parents {
   Real* trial_product_;
   uint64_t* id_;
   pm_product* owner_;
+  uint32_t* near_;
   uint64_t *factors_, *left_out_;  // as bits; factors_: which features are factors
   uint64_t* filter_;
   bool filtered_ = false;

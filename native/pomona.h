@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PM_INTERFACE_VERSION 5
+#define PM_INTERFACE_VERSION 6
 #define PM_API __attribute__((visibility("default")))
 
 typedef enum {
@@ -106,9 +106,11 @@ typedef struct {
   uint32_t parent, row;
 } pm_product;
 
+#define PM_NEAR_ROWS 8192
 typedef struct {
   int64_t n, n_rows, n_factors;
   const uint32_t* factor_of_row;  // n_rows: number of the factor, from 1; 0: no factor
+  const uint64_t* near_rows;      // PM_NEAR_ROWS bits; bit row % PM_NEAR_ROWS is set where that row is a factor
   const uint32_t* single;         // n_factors: the parent that is this factor alone, from 1; 0: none
   const int64_t* children;        // n + 1 positions in the next two: the parents that are parent i times a factor
   const uint32_t* child_factor;

@@ -164,6 +164,21 @@ def test_tables_by_key_hold_what_blocks_hold(monkeypatch: pytest.MonkeyPatch) ->
     np.testing.assert_allclose(keys.predict(chunk), blocks.predict(chunk), rtol=1e-4)
 
 
+@pytest.mark.parametrize("step", [1000, 4096])
+def test_columns_far_apart_have_the_same_parents(step: int) -> None:
+    """Beyond some thousand columns the kernel rules most of them out by a few bits of their number."""
+    rows = random_rows(400, 30, 0.2, seed=7)
+    labels = random_labels(rows, "sign", seed=8)
+    near, far = (AppleLearner(OnlineParameters(float64=True), FIELDS, AppleParameters(alpha=1.5)) for _ in range(2))
+    for learner, chunk in ((near, as_chunk(rows, ids=False)), (far, as_chunk(rows, ids=False, step=step))):
+        learner.plan(ROUNDS)
+        learner.learn(chunk, labels)
+    assert far.parents.monomials == [tuple(step * row for row in m) for m in near.parents.monomials]
+    assert max(map(len, near.parents.monomials)) > 2
+    expected = near.predict(as_chunk(rows, ids=False))
+    np.testing.assert_allclose(far.predict(as_chunk(rows, ids=False, step=step)), expected, rtol=1e-9)
+
+
 def test_at_the_limit_the_strongest_products_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
     rows = random_rows(3000, 300, 0.05, seed=1)

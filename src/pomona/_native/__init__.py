@@ -49,6 +49,7 @@ from pomona._native.library import (
     pointer,
 )
 from pomona._native.online import (
+    NEAR_ROWS,
     ChunkStruct,
     OnlineStruct,
     ParentsStruct,
@@ -98,6 +99,7 @@ __all__ = [
     "Marks",
     "MAX_NAMESPACES",
     "MAX_TEXT",
+    "NEAR_ROWS",
     "NOT_FINITE",
     "NO_ROW",
     "OK",

@@ -36,10 +36,14 @@ class RegionStruct(c.Structure):
     ]
 
 
+#: Rows are first looked for by so many bits.
+NEAR_ROWS = 8192
+
+
 class ParentsStruct(c.Structure):
     _fields_ = [
         *[(name, c.c_int64) for name in "n n_rows n_factors".split()],
-        *[(name, c.c_void_p) for name in "factor_of_row single children child_factor child excluded".split()],
+        *[(name, c.c_void_p) for name in "factor_of_row near_rows single children child_factor child excluded".split()],
         ("words", c.c_int64),
         ("block", c.c_int64),
         ("keys", c.c_void_p),

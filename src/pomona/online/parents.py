@@ -69,6 +69,9 @@ class Parents:
         place = {row: f for f, row in enumerate(self.factors.tolist())}
         self._factor_of_row = np.zeros(int(self.factors[-1]) + 1 if len(self.factors) else 0, np.uint32)
         self._factor_of_row[self.factors] = np.arange(1, len(self.factors) + 1)
+        near = np.zeros(_native.NEAR_ROWS, np.bool_)
+        near[self.factors % _native.NEAR_ROWS] = True
+        self._near_rows = np.packbits(near, bitorder="little").view(np.uint64)
         self._single = np.zeros(len(self.factors), np.uint32)
         children: list[list[tuple[int, int]]] = [[] for _ in range(n)]
         for i, (parent, row) in enumerate(self.links):
@@ -84,7 +87,7 @@ class Parents:
         struct = self._struct
         struct.n, struct.n_rows, struct.n_factors = n, len(self._factor_of_row), len(self.factors)
         struct.words = self._excluded.shape[1]
-        for name in ("factor_of_row", "single", "children", "child_factor", "child", "excluded"):
+        for name in ("factor_of_row", "near_rows", "single", "children", "child_factor", "child", "excluded"):
             setattr(struct, name, getattr(self, "_" + name).ctypes.data)
         struct.keys = self.keys.ctypes.data
 
