@@ -16,8 +16,8 @@ from pomona.online.tables import Tables, taken
 FULLEST = 0.7
 #: Blocks together have at most so many slots: beyond, most of them would stay empty.
 LARGEST_BLOCKS = 1 << 20
-#: Slots of a table found by key, unless a number of bits is given: of more products most occur once or twice, and dropping
-#: the weakest of them cost no accuracy that could be measured, and waiting for memory took more than half of the time.
+#: Slots of a table found by key, unless a number of bits is given. Of more products most occur once or twice: to drop
+#: the weakest cost no accuracy that could be measured, and to wait for memory took more than half of the time.
 LARGEST_KEYS = 1 << 20
 #: The smallest table found by key has 2**MIN_BITS slots.
 MIN_BITS = 10
