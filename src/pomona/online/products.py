@@ -157,7 +157,7 @@ class AppleTables(Tables):
         least = np.partition(strength, len(slots) - most)[len(slots) - most]
         kept, ties = strength > least, np.flatnonzero(strength == least)
         # From the whole table alike: were one part left fuller, slots there would be looked for ever further away.
-        room = most - np.count_nonzero(kept)
+        room = most - int(np.count_nonzero(kept))
         kept[ties[np.arange(room) * len(ties) // max(room, 1)]] = True
         return np.asarray(slots[kept])
 
