@@ -53,7 +53,8 @@ class Parents {
         trial_(take<uint32_t>(memory, p_.joined ? expanded : 0)),
         trial_product_(take<Real>(memory, p_.joined ? expanded : 0)),
         id_(take<uint64_t>(memory, p_.block ? 0 : expanded)), owner_(take<pm_product>(memory, p_.block ? 0 : expanded)),
-        near_(take<uint32_t>(memory, n)), factors_(take<uint64_t>(memory, n / 64 + 1)), left_out_(take<uint64_t>(memory, p_.words + 1)),
+        near_(take<uint32_t>(memory, n)), factors_(take<uint64_t>(memory, n / 64 + 1)),
+        left_out_(take<uint64_t>(memory, p_.words + 1)),
         filter_(take<uint64_t>(memory, filter_words(model))) {}
   static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
     const pm_parents& p = *model.parents;
@@ -61,7 +62,8 @@ class Parents {
     return taken<uint64_t>(p.words) + 2 * taken<uint32_t>(p.n_factors) + taken<uint32_t>(p.n) + taken<Real>(p.n) +
            taken<uint64_t>(n) + taken<uint32_t>(expanded + kBehind) + taken<Real>(expanded + kBehind) +
            taken<uint32_t>(tried) + taken<Real>(tried) + taken<uint64_t>(keyed) + taken<pm_product>(keyed) +
-           taken<uint32_t>(n) + taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) + taken<uint64_t>(filter_words(model));
+           taken<uint32_t>(n) + taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) +
+           taken<uint64_t>(filter_words(model));
   }
 
   // A full table takes no more products, so most are looked up in vain. A bit for each that it has, eight bits a slot,

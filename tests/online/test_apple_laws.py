@@ -196,13 +196,19 @@ def test_at_the_limit_the_strongest_products_stay(monkeypatch: pytest.MonkeyPatc
 
 def test_without_bits_products_have_a_limit_and_base_features_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
-    monkeypatch.setattr(products, "LARGEST_KEYS", 1024)
+    monkeypatch.setattr(products, "KEY_BITS", 10)
     rows = random_rows(3000, 2000, 0.01, seed=1)
     learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(alpha=1.5))
     learner.plan(equal_epochs(3000, 6))
     learner.learn(as_chunk(rows, ids=True), random_labels(rows, "sign", seed=2))
     assert len(learner.grown.slots[1]) == 1024
     assert len(learner.grown.appeared(0)) > 1024
+
+
+@pytest.mark.parametrize(("memory", "bits", "slots"), [(1, None, 10), (2**30, None, 20), (2**30, 22, 22), (96, 22, 10)])
+def test_slots_of_a_table_found_by_key(memory: int, bits: int | None, slots: int) -> None:
+    tables = products.AppleTables(OnlineParameters(memory=memory), bits, picky=False, moments=False)
+    assert tables.largest == 1 << slots
 
 
 def test_equally_weak_products_go_from_the_whole_table_alike(monkeypatch: pytest.MonkeyPatch) -> None:

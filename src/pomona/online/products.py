@@ -16,9 +16,10 @@ from pomona.online.tables import Tables, taken
 FULLEST = 0.7
 #: Blocks together have at most so many slots: beyond, most of them would stay empty.
 LARGEST_BLOCKS = 1 << 20
-#: Slots of a table found by key, unless a number of bits is given. Of more products most occur once or twice: to drop
-#: the weakest cost no accuracy that could be measured, and to wait for memory took more than half of the time.
-LARGEST_KEYS = 1 << 20
+#: A table found by key has at most 2**KEY_BITS slots, unless another number is given. Of more products most occur once
+#: or twice: to drop the weakest cost no accuracy that could be measured, and to wait for memory took more than half of
+#: the time.
+KEY_BITS = 20
 #: The smallest table found by key has 2**MIN_BITS slots.
 MIN_BITS = 10
 
@@ -59,8 +60,8 @@ class AppleTables(Tables):
     def largest(self) -> int:
         """Slots that the table found by key may have: 2**bits or the default, but no more than half of the memory."""
         each = self.slot_bytes + 8 + self.keeps_moments * 8 * (3 + self.parameters.n_outputs)
-        fit = 1 << (self.parameters.memory // 2 // each).bit_length() - 1
-        return max(1 << MIN_BITS, min(fit, LARGEST_KEYS if self.bits is None else 1 << self.bits))
+        most = (self.parameters.memory // 2 // each).bit_length() - 1
+        return 1 << max(MIN_BITS, min(most, KEY_BITS if self.bits is None else self.bits))
 
     # ---- the kernel's view ----
     def describe_parents(self, model: _native.OnlineStruct, parents: Parents) -> None:
