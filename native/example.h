@@ -17,8 +17,6 @@
 namespace pm {
 namespace PM_ISA {
 
-constexpr uint64_t kCached = 1 << 19;  // tables below half a megabyte need no prefetch
-
 template <class Real>
 struct Run {
   int degree;
@@ -212,6 +210,14 @@ class Example {
     return n_ + parents_->most();
   }
 
+  // apple, hashed products: says in their slots whose they are, in new ones and now and then in all, so that most slots
+  // name the most frequent of those that share them.
+  void sign(bool born) {
+    if (!parents_ || !model_.regions[1].hashed) return;
+    const bool all = static_cast<int64_t>(model_.examples) % kSignedEvery == 0;
+    if (all || born || model_.parents->joined) parents_->sign(all);
+  }
+
   // Adds the example to the moments of its features, those on trial included. slope[k]: derivative by output k.
   void add_moments(const Real* slope, int64_t K, double h) const {
     double squares = 0;
@@ -236,6 +242,7 @@ class Example {
   }
 
  private:
+  static constexpr int64_t kSignedEvery = 16;  // examples
   static constexpr int64_t kBehindRows = 8;  // rows and values that apple may read behind those of an example
 
   // apple: rows that there is room for.
@@ -304,9 +311,13 @@ class Example {
   }
 
   bool look_up(bool learning) {
-    if (!parents_->looked_up()) return parents_->lay_out(), true;
+    if (!parents_->looked_up()) {
+      parents_->lay_out();
+      parents_->ask_for_first();
+      return true;
+    }
     const pm_parents& p = *model_.parents;
-    if (learning && !p.block && p.room < p.limit && p.used + static_cast<uint64_t>(parents_->count()) > p.room) return false;
+    if (learning && Parents<Real>::keyed(model_) && p.room < p.limit && p.used + static_cast<uint64_t>(parents_->count()) > p.room) return false;
     parents_->look_up(learning);
     return true;
   }

@@ -1,4 +1,5 @@
 // What the online learner does to its tables outside the hot loops.
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -18,7 +19,52 @@ void move_slot(const pm_online& m, const char* from, char* to, bool taken) {
   if (!taken || evidence(from) > evidence(to)) std::memcpy(to, from, bytes);
 }
 
+// The score of a feature by the sums of |w| and of G over its outputs and by its inverse scale, or -1: from its weight as
+// it is in the data, from that of the scaled feature, or from this times the root of its evidence.
+template <int kind>
+float score_of(const pm_online& m, double w, double G, double s) {
+  if (m.normalized ? s == 0 : w == 0 && G == 0) return -1;  // it did not appear
+  if (kind == PM_SCORE_WEIGHT && m.normalized) w *= s;
+  if (kind == PM_SCORE_EVIDENCE && m.adaptive) w *= std::sqrt(G);  // plain steps keep no sums
+  return static_cast<float>(w);
+}
+
+template <class Real, int kind>
+void score_slots(const pm_online& m, const Real* slot, int64_t n, float* scores) {
+  const int64_t K = m.n_outputs, sums = 4 + (K + 3) / 4 * 4;
+  if (K == 1) {
+    for (int64_t i = 0; i < n; ++i, slot += 4)
+      scores[i] = score_of<kind>(m, std::fabs(static_cast<double>(slot[0])), static_cast<double>(slot[1]),
+                                 static_cast<double>(slot[2]));
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i, slot += m.stride) {
+    double w = 0, G = 0;
+    for (int64_t k = 0; k < K; ++k)
+      w += std::fabs(static_cast<double>(slot[4 + k])), G += static_cast<double>(slot[sums + k]);
+    scores[i] = score_of<kind>(m, w, G, static_cast<double>(slot[0]));
+  }
+}
+
+template <class Real>
+int32_t score_slots(const pm_online& m, int32_t kind, const Real* slots, int64_t n, float* scores) {
+  switch (kind) {
+    case PM_SCORE_WEIGHT: return score_slots<Real, PM_SCORE_WEIGHT>(m, slots, n, scores), PM_OK;
+    case PM_SCORE_SCALED: return score_slots<Real, PM_SCORE_SCALED>(m, slots, n, scores), PM_OK;
+    case PM_SCORE_EVIDENCE: return score_slots<Real, PM_SCORE_EVIDENCE>(m, slots, n, scores), PM_OK;
+    default: return PM_BAD_INPUT;
+  }
+}
+
 }  // namespace
+
+int32_t pm_online_scores(const pm_online* model, int32_t region, int32_t score, int64_t first, int64_t n, float* scores) {
+  const pm_region& r = model->regions[region];
+  if (first < 0 || n < 0 || static_cast<uint64_t>(first + n) > r.n_slots) return PM_BAD_INPUT;
+  if (model->real_bytes == 4)
+    return score_slots(*model, score, static_cast<const float*>(r.slots) + first * model->stride, n, scores);
+  return score_slots(*model, score, static_cast<const double*>(r.slots) + first * model->stride, n, scores);
+}
 
 int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows, pm_region* to) {
   if (degree < 2 || degree > 3 || !to->hashed) return PM_BAD_INPUT;

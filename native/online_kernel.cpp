@@ -85,6 +85,7 @@ int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int6
     losses.add(point, h);
     m.loss_weight += h;
     if (!m.peer_order || peer_learns(point)) m.ftrl ? machine.update_ftrl(point, h) : machine.update(point, h);
+    machine.example().sign(machine.has_new());
     see_label(m, y);
     m.examples += 1;
     if (m.examples == m.pause_at) return *done = i + 1, PM_PAUSE;
@@ -114,6 +115,7 @@ int32_t learn_multi(pm_online& m, const pm_chunk& c, const int64_t* order, int64
     m.loss_sum += h * machine.loss(static_cast<int64_t>(y));
     m.loss_weight += h;
     machine.update(static_cast<int64_t>(y), h);
+    machine.example().sign(machine.has_new());
     m.examples += 1;
     if (m.examples == m.pause_at) return *done = i + 1, PM_PAUSE;
   }
@@ -231,14 +233,16 @@ int32_t online_predict(const pm_online& model, const pm_chunk& c, void* memory, 
 
 int32_t move_products(const pm_region& from, const pm_parents& parents, const int64_t* used, int64_t n,
                       int64_t slot_bytes, int64_t tag_byte, const pm_region& to, pm_product* owners, uint32_t* places) {
-  if (to.n_slots == 0 || (to.n_slots & (to.n_slots - 1)) || static_cast<uint64_t>(n) >= to.n_slots) return PM_BAD_INPUT;
+  if (to.n_slots == 0 || (to.n_slots & (to.n_slots - 1))) return PM_BAD_INPUT;
+  if (!to.hashed && static_cast<uint64_t>(n) >= to.n_slots) return PM_BAD_INPUT;
   const KeyTable table(to, slot_bytes, tag_byte);
   for (int64_t i = 0; i < n; ++i) {
     const int64_t slot = used[i];
     const pm_product owner = parents.block ? pm_product{static_cast<uint32_t>(slot / parents.block),
                                                         static_cast<uint32_t>(slot % parents.block)}
                                            : parents.owners[slot];
-    const uint64_t id = parents.keys[owner.parent] + mix(owner.row), at = table.find(id).slot;
+    const uint64_t key = parents.keys[owner.parent], id = to.hashed ? 0 : key + mix(owner.row);
+    const uint64_t at = to.hashed ? (key + owner.row) & (to.n_slots - 1) : table.find(id).slot;
     std::memcpy(static_cast<char*>(to.slots) + at * static_cast<uint64_t>(slot_bytes),
                 static_cast<const char*>(from.slots) + slot * slot_bytes, static_cast<size_t>(slot_bytes));
     table.take(at, id);

@@ -38,6 +38,7 @@ class Multi {
 
   Example<Real>& example() { return example_; }
   int64_t expanded() const { return n_; }
+  bool has_new() const { return born_ || !m_.normalized; }
 
   void dot(bool learning) {
     n_ = 0;
@@ -45,6 +46,7 @@ class Multi {
     if (m_.intercept) add(static_cast<Real*>(m_.intercept), nullptr, Real(1), learning);
     example_.each_run([&](const Run<Real>& run) {
       keeps_ = keeps(m_, run.degree);
+      born_ = false;
       const pm_region& r = m_.regions[run.degree - 1];
       const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
       Real* const slots = static_cast<Real*>(r.slots);
@@ -213,6 +215,8 @@ class Multi {
         w[k] *= factor;
         if (m_.adaptive) G[k] *= shrink * shrink;
       }
+    } else {
+      born_ = true;
     }
     slot[0] = 1 / size;
     return std::copysign(Real(1), x);
@@ -232,7 +236,7 @@ class Multi {
   Example<Real> example_;
   const int64_t K_, padded_;
   int64_t n_ = 0;
-  bool regularized_, keeps_ = false;
+  bool regularized_, keeps_ = false, born_ = false;
   Real** slot_;
   Real *x_, *score_, *g2_, *q_, *u_, *direction_;
 };

@@ -60,6 +60,8 @@ class Single : Slots<Real> {
     return total;
   }
 
+  // apple: whether the example has a product that was not seen before, or may have.
+  bool has_new() const { return born_ || !m_.normalized; }
   // Features of the example, products and the intercept among them.
   int64_t expanded() const { return n_features_; }
 
@@ -117,6 +119,7 @@ class Single : Slots<Real> {
   using Slots<Real>::m_;
   using Slots<Real>::keeps_;
   using Slots<Real>::rescaled_;
+  using Slots<Real>::born_;
 
   void add_moments(double derivative, double h) {
     const Real slope = static_cast<Real>(derivative);
@@ -139,6 +142,7 @@ class Single : Slots<Real> {
     rescaled_ = false;
     example_.each_run([&](const Run<Real>& run) {
       keeps_ = keeps(m_, run.degree);
+      born_ = false;
       double* const touched = m_.regions[run.degree - 1].touched;
       for (int64_t j = 0; j < run.count; ++j) {
         const uint64_t at = place(run, j);
@@ -180,6 +184,7 @@ class Single : Slots<Real> {
     n_ = n_features_ = 0;
     rescaled_ = false;
     gather_linear<learning>(example_.linear(), sums);
+    born_ = false;
     if (example_.has_products()) {
       example_.each_product([&](const Run<Real>& run) { gather_products<learning>(run, sums); });
       end_with_nothing();
@@ -243,7 +248,7 @@ class Single : Slots<Real> {
     keeps_ = keeps(m_, run.degree);
     if (in_a_row(run)) {
       gather_at<learning, false>(run, InOrder{slots + place(run, 0)}, Nothing{}, sums);
-    } else if (r.n_slots * sizeof(S) > kCached) {
+    } else if ((run.ahead || next != run.base) && r.n_slots * sizeof(S) > kCached) {
       // Inlined by force: a function that does nothing but ask counts as one without effect, and its calls are removed.
       gather_at<learning, false>(run, slot, [=](int64_t j) __attribute__((always_inline)) {
         for (int64_t k = j; k < j + 4; ++k) __builtin_prefetch(slots + ((next + later[k]) & mask), 1);

@@ -41,6 +41,7 @@ constexpr Compression kCompression;
 #endif
 
 constexpr int64_t kPlacesAhead = 32;  // products between prefetch and use
+constexpr uint64_t kCached = 1 << 19;  // bytes: smaller tables need no prefetch
 
 template <class Real>
 class Parents {
@@ -52,16 +53,16 @@ class Parents {
         place_(take<uint32_t>(memory, expanded + kBehind)), product_(take<Real>(memory, expanded + kBehind)),
         trial_(take<uint32_t>(memory, p_.joined ? expanded : 0)),
         trial_product_(take<Real>(memory, p_.joined ? expanded : 0)),
-        id_(take<uint64_t>(memory, p_.block ? 0 : expanded)), owner_(take<pm_product>(memory, p_.block ? 0 : expanded)),
+        id_(take<uint64_t>(memory, keyed(model) ? expanded : 0)), owner_(take<pm_product>(memory, keyed(model) ? expanded : 0)),
         near_(take<uint32_t>(memory, n)), factors_(take<uint64_t>(memory, n / 64 + 1)),
         left_out_(take<uint64_t>(memory, p_.words + 1)),
         filter_(take<uint64_t>(memory, filter_words(model))) {}
   static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
     const pm_parents& p = *model.parents;
-    const int64_t tried = p.joined ? expanded : 0, keyed = p.block ? 0 : expanded;
+    const int64_t tried = p.joined ? expanded : 0, asked = keyed(model) ? expanded : 0;
     return taken<uint64_t>(p.words) + 2 * taken<uint32_t>(p.n_factors) + taken<uint32_t>(p.n) + taken<Real>(p.n) +
            taken<uint64_t>(n) + taken<uint32_t>(expanded + kBehind) + taken<Real>(expanded + kBehind) +
-           taken<uint32_t>(tried) + taken<Real>(tried) + taken<uint64_t>(keyed) + taken<pm_product>(keyed) +
+           taken<uint32_t>(tried) + taken<Real>(tried) + taken<uint64_t>(asked) + taken<pm_product>(asked) +
            taken<uint32_t>(n) + taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) +
            taken<uint64_t>(filter_words(model));
   }
@@ -70,14 +71,14 @@ class Parents {
   // lies in a near cache and says so for all but an eighth of them. It is made when a call has looked up as many products
   // as there are slots: for a few examples it would cost more than it saves.
   static int64_t filter_words(const pm_online& model) {
-    const pm_parents& p = *model.parents;
     const uint64_t slots = model.regions[1].n_slots;
-    return p.block == 0 && slots >= 8 && slots <= kMostFiltered ? static_cast<int64_t>(slots / 8) : 0;
+    return keyed(model) && slots >= 8 && slots <= kMostFiltered ? static_cast<int64_t>(slots / 8) : 0;
   }
 
+  // Whether products are found by key, in slots that hold a tag.
+  static bool keyed(const pm_online& model) { return model.parents->block == 0 && !model.regions[1].hashed; }
   // Whether products are looked up one by one before they are gathered.
-  static bool looked_up(const pm_parents& p) { return p.block == 0 || p.joined; }
-  bool looked_up() const { return looked_up(p_); }
+  bool looked_up() const { return keyed(model_) || p_.joined; }
 
   // Finds the parents that this example has. No value is zero, no row comes twice.
   void find(const uint32_t* rows, const Real* x, int64_t n, bool sorted) {
@@ -132,18 +133,43 @@ class Parents {
     return total;
   }
 
-  // The products of blocks.
+  // The products whose slots follow from parent and row: those of blocks, and hashed ones.
   void lay_out() {
     n_places_ = 0;
 #if defined(__AVX2__) && defined(__BMI2__)
     if constexpr (sizeof(Real) == sizeof(float))
       if (sorted_) return lay_out_eight();
 #endif
+    const uint32_t mask = place_mask();
     each_piece([&](uint32_t parent, Real a, int64_t from, int64_t to) {
-      const uint32_t base = static_cast<uint32_t>(parent * p_.block);
+      const uint32_t base = first_place(parent);
       for (int64_t k = from; k < to; ++k) {
-        place_[n_places_] = base + rows_[k];
+        place_[n_places_] = (base + rows_[k]) & mask;
         product_[n_places_++] = a * x_[k];
+      }
+    });
+  }
+
+  // The slots of the first products are asked for while the base features are gathered.
+  void ask_for_first() const {
+    const char* const slots = static_cast<const char*>(model_.regions[1].slots);
+    const uint64_t bytes = static_cast<uint64_t>(model_.stride) * sizeof(Real);
+    if (model_.regions[1].n_slots * bytes <= kCached) return;
+    const int64_t n = std::min(n_places_, kPlacesAhead);
+    for (int64_t i = 0; i < n; ++i) __builtin_prefetch(slots + place_[i] * bytes, 1);
+  }
+
+  // Notes in the slots of the example's hashed products, in all or in new ones, whose they are. Of products that share
+  // one the last stays.
+  void sign(bool all) {
+    const uint32_t mask = place_mask();
+    each_piece([&](uint32_t parent, Real, int64_t from, int64_t to) {
+      const uint32_t base = first_place(parent);
+      for (int64_t k = from; k < to; ++k) {
+        const uint32_t place = (base + rows_[k]) & mask;
+        if (!all && table_.tag_at(place)) continue;
+        p_.owners[place] = {parent, rows_[k]};
+        table_.take(place, 0);
       }
     });
   }
@@ -152,10 +178,11 @@ class Parents {
   void look_up(bool learning) {
     n_places_ = n_trials_ = 0;
     if (n_active_ == 0) return;
-    if (p_.block) {
+    if (!keyed(model_)) {
+      const uint32_t mask = place_mask();
       each_piece([&](uint32_t parent, Real a, int64_t from, int64_t to) {
-        const uint32_t base = static_cast<uint32_t>(parent * p_.block);
-        for (int64_t k = from; k < to; ++k) keep(base + rows_[k], a * x_[k]);
+        const uint32_t base = first_place(parent);
+        for (int64_t k = from; k < to; ++k) keep((base + rows_[k]) & mask, a * x_[k]);
       });
       return;
     }
@@ -180,6 +207,12 @@ class Parents {
   static constexpr uint64_t kMostFiltered = 1 << 20;  // slots; beyond, the bits would not lie in a near cache
   static constexpr int64_t kBehind = kPlacesAhead + 8;  // places that may be read or written behind the last
 
+  // A product that is not looked up stands at (first_place(parent) + row) & place_mask().
+  uint32_t first_place(uint32_t parent) const {
+    return static_cast<uint32_t>(p_.block ? parent * static_cast<uint64_t>(p_.block) : p_.keys[parent]);
+  }
+  uint32_t place_mask() const { return p_.block ? ~uint32_t{0} : static_cast<uint32_t>(model_.regions[1].n_slots - 1); }
+
   // near_: the features that may be factors. Few are where rows are many, and then factor_of_row lies in a far cache.
   int64_t near_factors() {
     int64_t near = 0;
@@ -200,10 +233,11 @@ class Parents {
   // The same for features in rising order, eight at once. Factors, too, come in the order of the features: so those that
   // are left out are found as bits of features by moving bits of factors.
   void lay_out_eight() {
+    const __m256i mask = _mm256_set1_epi32(static_cast<int32_t>(place_mask()));
     for (int64_t i = 0; i < n_active_; ++i) {
       const uint32_t parent = active_[i];
       leave_out(p_.excluded + static_cast<int64_t>(parent) * p_.words);
-      const __m256i base = _mm256_set1_epi32(static_cast<int32_t>(parent * p_.block));
+      const __m256i base = _mm256_set1_epi32(static_cast<int32_t>(first_place(parent)));
       const __m256 a = _mm256_set1_ps(static_cast<float>(value_[i]));
       int64_t seen = 0;  // factors
       for (int64_t start = 0; start < n_; start += 64) {
@@ -215,7 +249,7 @@ class Parents {
         uint64_t kept = ~_pdep_u64(out, factors);
         const int64_t stop = std::min(n_ - start, int64_t{64});
         if (stop < 64) kept &= (uint64_t{1} << stop) - 1;
-        for (int64_t k = start; k < start + stop; k += 8, kept >>= 8) keep_eight(k, kept & 255, base, a);
+        for (int64_t k = start; k < start + stop; k += 8, kept >>= 8) keep_eight(k, kept & 255, base, mask, a);
       }
     }
   }
@@ -234,12 +268,12 @@ class Parents {
     }
   }
 
-  void keep_eight(int64_t k, uint64_t bits, __m256i base, __m256 a) {
+  void keep_eight(int64_t k, uint64_t bits, __m256i base, __m256i mask, __m256 a) {
     const __m256i lanes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kCompression.lanes[bits])));
     const __m256i rows = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows_ + k));
     const __m256 x = _mm256_loadu_ps(reinterpret_cast<const float*>(x_ + k));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(place_ + n_places_),
-                        _mm256_permutevar8x32_epi32(_mm256_add_epi32(base, rows), lanes));
+    const __m256i places = _mm256_and_si256(_mm256_add_epi32(base, rows), mask);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(place_ + n_places_), _mm256_permutevar8x32_epi32(places, lanes));
     _mm256_storeu_ps(reinterpret_cast<float*>(product_ + n_places_),
                      _mm256_permutevar8x32_ps(_mm256_mul_ps(a, x), lanes));
     n_places_ += __builtin_popcountll(bits);

@@ -117,9 +117,10 @@ typedef struct {
   const uint32_t* child;
   const uint64_t* excluded;  // n x words; bit f: the product with factor f belongs to another parent
   int64_t words;
-  int64_t block;          // slot of a product: parent * block + row; 0: found by its key, the slot holding a tag
+  int64_t block;          // slot of a product: parent * block + row; 0: found by its key, the slot holding a tag, or, in a
+                          // hashed region, the sum of its parent's key and its row modulo n_slots
   const uint64_t* keys;   // n: sums of the mixed rows of the factors
-  pm_product* owners;     // what stands in each slot found by key
+  pm_product* owners;     // what stands in each slot that has a tag
   uint64_t used, limit;   // slots taken, and how many may be
   uint64_t room;          // PM_FULL when more would be taken; nothing is at the limit
   const uint8_t* joined;  // one a slot; 0: on trial, only its moments are taken. NULL: none is
@@ -171,16 +172,21 @@ PM_API int32_t pm_online_predict(const pm_online* model, const pm_chunk* chunk, 
 // enough for example *done.
 PM_API int32_t pm_online_expand(const pm_online* model, const pm_chunk* chunk, void* scratch, int64_t scratch_bytes,
                                 int64_t* indptr, uint32_t* columns, float* values, int64_t capacity, int64_t* done);
+// What the features in slots first … first + n - 1 of a region deserve as parents of apple (pm_score), -1 for those that
+// did not appear. Shrinking that is still to come (l1, l2) is not made up for.
+typedef enum { PM_SCORE_WEIGHT, PM_SCORE_SCALED, PM_SCORE_EVIDENCE } pm_score;
+PM_API int32_t pm_online_scores(const pm_online* model, int32_t region, int32_t score, int64_t first, int64_t n,
+                                float* scores);
 // Moves the slots of a combinatorial region of this degree over n_rows rows into a hashed one (both of `stride`).
 PM_API int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows, pm_region* to);
 
-// Moves the products in these slots of a region, found as `parents` says, to an empty region where they are found by key
-// (n_slots: a power of two). Slots have `slot_bytes`, at `tag_byte` the tag. owners: what stands in each new slot, places:
-// where each product stands now.
+// Moves the products in these slots of a region, found as `parents` says, to an empty region where they are found by key or
+// hashed (n_slots: a power of two); of those that share a slot the last stays. Slots have `slot_bytes`, at `tag_byte` the
+// tag. owners: what stands in each new slot, places: where each product stands now.
 PM_API int32_t pm_move_products(const pm_region* from, const pm_parents* parents, const int64_t* used, int64_t n,
                                 int64_t slot_bytes, int64_t tag_byte, const pm_region* to, pm_product* owners,
                                 uint32_t* places);
-// Where the products with these keys stand in such a region; -1: nowhere.
+// Where the products with these keys stand in a region where they are found by key; -1: nowhere.
 PM_API int32_t pm_find_products(const pm_region* region, int64_t slot_bytes, int64_t tag_byte, const uint64_t* keys,
                                 int64_t n, int64_t* places);
 

@@ -47,6 +47,8 @@ class Slots {
       if (m_.adaptive) value.G *= shrink * shrink;
       else value.w *= shrink;
       if (keeps_) value.w *= kept(growth);
+    } else {
+      born_ = true;
     }
     rescaled_ = true;
     slot.s = value.s = 1 / size;
@@ -163,6 +165,7 @@ class Slots {
     if (m_.adaptive) multiply(G, shrink * shrink);
     else multiply(w, shrink);
     if (keeps_) multiply(w, kept(growth));
+    born_ |= bits_of(grows) != bits_of(before);
     for (unsigned which = bits_of(grows); which; which &= which - 1) {
       const int k = __builtin_ctz(which);
       at[k]->s = scale[k];
@@ -189,6 +192,7 @@ class Slots {
 
   pm_online& m_;
   bool rescaled_ = false;  // whether a scale grew in this example
+  bool born_ = false;      // whether one of the last run did that was zero
   bool keeps_ = false;     // whether a weight keeps more than what follows the scale of its feature
 };
 

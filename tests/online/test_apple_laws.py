@@ -181,9 +181,10 @@ def test_columns_far_apart_have_the_same_parents(step: int) -> None:
 
 def test_at_the_limit_the_strongest_products_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
+    monkeypatch.setattr(products, "KEY_BITS", 10)
     rows = random_rows(3000, 300, 0.05, seed=1)
     labels = random_labels(rows, "sign", seed=2)
-    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(alpha=1.5, bits=10))
+    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(alpha=1.5))
     learner.plan(equal_epochs(3000, 6))
     learner.learn(as_chunk(rows, ids=True), labels)
     assert not learner.grown.may_prune  # it has been full, and the weakest half went
@@ -214,8 +215,9 @@ def test_slots_of_a_table_found_by_key(memory: int, bits: int | None, slots: int
 def test_equally_weak_products_go_from_the_whole_table_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise one part of it stays full, and its products are looked for through all of that part."""
     monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
+    monkeypatch.setattr(products, "KEY_BITS", 12)
     rows = random_rows(3000, 300, 0.05, seed=1)
-    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(alpha=1.5, bits=12))
+    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(alpha=1.5))
     learner.plan(equal_epochs(3000, 6))
     learner.learn(as_chunk(rows, ids=True), random_labels(rows, "sign", seed=2))
     tables = learner.grown
@@ -231,8 +233,9 @@ def test_equally_weak_products_go_from_the_whole_table_alike(monkeypatch: pytest
 def test_a_full_table_knows_what_it_does_not_have(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many examples at once go through a filter of absent products, a single one does not."""
     monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
+    monkeypatch.setattr(products, "KEY_BITS", 10)
     rows = random_rows(2000, 300, 0.05, seed=1)
-    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(alpha=1.5, bits=10))
+    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(alpha=1.5))
     learner.plan(equal_epochs(4000, 6))
     chunk = as_chunk(rows, ids=True)
     for _ in range(2):
@@ -240,6 +243,49 @@ def test_a_full_table_knows_what_it_does_not_have(monkeypatch: pytest.MonkeyPatc
     assert np.count_nonzero(learner.grown.owners_known()) == int(products.FULLEST * 1024)
     single = np.concatenate([learner.predict(chunk.slice(i, i + 1)) for i in range(len(chunk))])
     np.testing.assert_array_equal(learner.predict(chunk), single)
+
+
+@pytest.mark.parametrize("online", [{}, {"normalized": False}, {"loss": "softmax", "n_outputs": 3}], ids=str)
+def test_every_slot_of_hashed_products_names_one_that_stands_there(
+    online: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
+    rows = random_rows(3000, 300, 0.05, seed=1)
+    learner = AppleLearner(OnlineParameters(**online), FIELDS, AppleParameters(alpha=1.5, bits=10))
+    learner.plan(equal_epochs(3000, 6))
+    labels = random_labels(rows, "class" if "n_outputs" in online else "sign", seed=2)
+    learner.learn(as_chunk(rows, ids=False), labels)
+    tables = learner.grown
+    assert tables.hashed == [False, True]
+    assert len(tables.slots[1]) == 1024
+    appeared = tables.appeared(1)
+    assert len(appeared) > 0.9 * 1024  # far more products than slots: they share them
+    assert tables.owners_known()[appeared].all()
+    parents, rows_there = tables.products_at(appeared)
+    keys = learner.parents.keys[parents] + rows_there.astype(np.uint64)
+    np.testing.assert_array_equal(keys % 1024, appeared.astype(np.uint64))
+    named = list(learner.factors_at(1, appeared.tolist()).values())
+    assert len(set(named)) == len(named)
+    assert len(set(learner.parents.monomials)) == len(learner.parents.monomials)
+
+
+@pytest.mark.parametrize("online", [{}, {"normalized": False}, {"adaptive": False}, {"float64": True}], ids=str)
+@pytest.mark.parametrize("heuristic", ["weight", "scaled", "evidence"])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_the_core_scores_as_the_heuristics_say(heuristic: str, outputs: int, online: dict[str, Any]) -> None:
+    rows = random_rows(300, 40, 0.2, seed=1)
+    several = {"loss": "softmax", "n_outputs": outputs} if outputs > 1 else {}
+    learner = AppleLearner(OnlineParameters(**several, **online), FIELDS, AppleParameters(heuristic=heuristic))
+    learner.plan([100, 200])
+    learner.learn(as_chunk(rows, ids=True), random_labels(rows, "class" if outputs > 1 else "sign", seed=2))
+    assert learner.rule is not None
+    for table, slots in enumerate(learner.grown.slots):
+        actual = _native.online_scores(learner._model, table, heuristic, 0, len(slots))
+        places = learner.grown.appeared(table)
+        np.testing.assert_array_equal(np.flatnonzero(actual >= 0), places)
+        expected = learner.rule.parents(learner._statistics(table, places, np.ones(len(places), np.int64)))
+        assert len(places) > 30
+        np.testing.assert_allclose(actual[places], expected, rtol=1e-6)
 
 
 def test_only_chosen_fields_are_multiplied() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pomona.online import products
 from pomona.online.apple import AppleLearner, AppleParameters
 from pomona.online.parameters import OnlineParameters
 from tests.online.streams import FIELDS, as_chunk, field_of, random_labels, random_rows
@@ -96,6 +97,22 @@ def test_every_heuristic_and_loss(heuristic: str, stream: str, loss: str) -> Non
 @pytest.mark.parametrize("heuristic", HEURISTICS)
 def test_columns_names_and_limited_tables(heuristic: str, stream: str, bits: int | None, ids: bool) -> None:
     compare(squared(), "value", stream, ids=ids, bits=bits, heuristic=heuristic, alpha=0.75)
+
+
+@pytest.mark.parametrize("ids", [False, True])
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("heuristic", HEURISTICS)
+def test_hashed_products(
+    heuristic: str, stream: str, outputs: int, ids: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a table with so much room that no two products share a slot."""
+    monkeypatch.setattr(products, "LARGEST_BLOCKS", 0)
+    several = {"loss": "softmax", "n_outputs": outputs, "bounded": False} if outputs > 1 else {}
+    kind = "class" if outputs > 1 else "value"
+    twin, learner = compare(squared(**several), kind, stream, ids=ids, bits=20, heuristic=heuristic, alpha=0.75)
+    assert learner.grown.hashed == [False, True]
+    assert learner.grown.owners_known().sum() >= len([m for m in twin.table if len(m) > 1])
 
 
 @pytest.mark.parametrize("update", UPDATES)

@@ -63,6 +63,7 @@ from pomona._native.online import (
     online_learn,
     online_predict,
     online_rehash,
+    online_scores,
     online_scratch_bytes,
     parents_pointer,
 )
@@ -134,6 +135,7 @@ __all__ = [
     "online_learn",
     "online_predict",
     "online_rehash",
+    "online_scores",
     "online_scratch_bytes",
     "parents_pointer",
     "parse_text",

@@ -245,8 +245,9 @@ def move_products(
     to: NDArray[Any],
     owners: NDArray[np.uint32],
     tag: int,
+    hashed: bool = False,
 ) -> NDArray[np.uint32]:
-    """Move products from these slots to an empty table where they are found by key; the answer: their new slots.
+    """Move products from these slots to an empty table, found by key or hashed; the answer: their new slots.
 
     ``tag`` is the number of a slot that holds the tag; ``owners`` of the new table are filled in.
     """
@@ -258,13 +259,26 @@ def move_products(
         len(used),
         slots.strides[0],
         tag * slots.itemsize,
-        RegionStruct(to.ctypes.data, None, len(to), False),
+        RegionStruct(to.ctypes.data, None, len(to), hashed),
         pointer(owners, np.uint32),
         pointer(places, np.uint32),
     )
     if status:
         raise ValueError(f"{len(used)} products do not go into {len(to)} slots")
     return places
+
+
+lib.pm_online_scores.argtypes = [c.POINTER(OnlineStruct), *[c.c_int32] * 2, *[c.c_int64] * 2, c.c_void_p]
+
+#: Scores that the core knows, by the numbers of pm_score.
+SCORES = ("weight", "scaled", "evidence")
+
+
+def online_scores(model: OnlineStruct, table: int, score: str, start: int, stop: int) -> NDArray[np.float32]:
+    """What the features in these slots deserve as parents of apple; -1 for those that did not appear."""
+    scores = np.empty(stop - start, np.float32)
+    lib.pm_online_scores(model, table, SCORES.index(score), start, stop - start, scores.ctypes.data)
+    return scores
 
 
 lib.pm_find_products.argtypes = [

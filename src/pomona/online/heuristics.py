@@ -94,14 +94,16 @@ class Rule:
     moments: bool = False
     #: Whether the score of a monomial depends on its own statistics alone.
     by_itself: bool = True
+    #: The name by which the core computes the score of ``parents``; None: it does not.
+    core: str | None = None
 
 
 RULES = {
-    "weight": Rule(by_weight),
-    "scaled": Rule(by_scaled_weight),
-    "evidence": Rule(by_evidence, evidence=True),
+    "weight": Rule(by_weight, core="weight"),
+    "scaled": Rule(by_scaled_weight, core="scaled"),
+    "evidence": Rule(by_evidence, evidence=True, core="evidence"),
     "ssm": Rule(by_ssm, moments=True),
-    "picky-weight": Rule(by_weight, by_trial_fit, moments=True),
+    "picky-weight": Rule(by_weight, by_trial_fit, moments=True, core="weight"),
     "picky-ssm": Rule(by_ssm, by_ssm, moments=True),
 }
 

@@ -120,7 +120,7 @@ class Parents:
             older = age[None, :] < age[:, None]
             smaller = (age[None, :] == age[:, None]) & (rows[:, None] < rows[None, :])
             a, b = np.nonzero(older | smaller)
-            excluded[parents[a], [place[row] for row in rows[b].tolist()]] = True
+            excluded[parents[a], np.searchsorted(self.factors, rows)[b]] = True
         return np.packbits(excluded, axis=1, bitorder="little").view(np.uint64)
 
     # ---- files ----

@@ -30,6 +30,9 @@ class AppleTables(Tables):
     In blocks the product of parent p and row i stands at ``p * block + i``: nothing is looked up, and features that
     occur together lie together. By key, a slot holds a tag of its product, and ``owners`` says which it is: only
     products that occur take room. When that table is full and may not grow, the weakest half of them is dropped.
+
+    Where a number of ``bits`` was asked for, products that outgrow their blocks are hashed instead: that of parent p and
+    row i stands at the key of p plus i, modulo 2**bits, products may share a slot, and ``owners`` names one of them.
     """
 
     def __init__(self, parameters: OnlineParameters, bits: int | None, picky: bool, moments: bool) -> None:
@@ -69,7 +72,7 @@ class AppleTables(Tables):
         self.describe(model)
         touched = self.touched[1]
         model.regions[1] = _native.RegionStruct(
-            self.slots[1].ctypes.data, touched.ctypes.data if len(touched) else None, len(self.slots[1]), False
+            self.slots[1].ctypes.data, touched.ctypes.data if len(touched) else None, len(self.slots[1]), self.hashed[1]
         )
         struct = parents.describe()
         struct.block = self.block
@@ -127,8 +130,13 @@ class AppleTables(Tables):
         self.block = block
 
     def _to_keys(self, parents: Parents) -> None:
-        """Products from blocks to the table found by key."""
-        used = self.strongest(self.used_products(), parents)
+        """Products from blocks to the table found by key, or to a hashed one."""
+        used = self.used_products()
+        if self.bits is not None:
+            # Those of the parents that were chosen first are moved last, and stay.
+            self._rebuild(self.largest, np.flip(used).copy(), parents, hashed=True)
+            return
+        used = self.strongest(used, parents)
         self._rebuild(self._size_for(len(used)), used, parents)
 
     def _size_for(self, products: int) -> int:
@@ -162,12 +170,12 @@ class AppleTables(Tables):
         kept[ties[np.arange(room) * len(ties) // max(room, 1)]] = True
         return np.asarray(slots[kept])
 
-    def _rebuild(self, n_slots: int, used: NDArray[np.int64], parents: Parents) -> None:
-        """A table of ``n_slots`` found by key, with these slots of the old one."""
+    def _rebuild(self, n_slots: int, used: NDArray[np.int64], parents: Parents, hashed: bool = False) -> None:
+        """A table of ``n_slots`` found by key, or hashed, with these slots of the old one."""
         slots, clocks, owners = self._empty(n_slots), self._clocks(n_slots), np.zeros((n_slots, 2), np.uint32)
         struct = parents.describe()
         struct.block, struct.owners = self.block, self.owners.ctypes.data
-        places = _native.move_products(self.slots[1], struct, used, slots, owners, self._tag)
+        places = _native.move_products(self.slots[1], struct, used, slots, owners, self._tag, hashed)
         if len(clocks):
             clocks[places] = self.touched[1][used]
         sums = self._sums(n_slots)
@@ -178,7 +186,7 @@ class AppleTables(Tables):
             joined[places] = self.joined[used]
             self.joined = joined
         self.slots[1], self.touched[1], self.moments[1], self.owners = slots, clocks, sums, owners
-        self.block = 0
+        self.block, self.hashed[1] = 0, hashed
         self.products_used = len(used)
 
     def widen(self, parameters: OnlineParameters) -> None:
@@ -188,7 +196,7 @@ class AppleTables(Tables):
 
     # ---- looking inside ----
     def owners_known(self) -> NDArray[np.bool_]:
-        """Which slots of a table found by key are taken."""
+        """Which slots of a table without blocks are taken."""
         tags = self.slots[1].view(np.uint32).reshape(len(self.slots[1]), self.parameters.stride, -1)
         return np.asarray(tags[:, self._tag, 0] != 0)
 
@@ -236,8 +244,10 @@ class AppleTables(Tables):
 
     def places_of(self, parents: Parents) -> NDArray[np.int64]:
         """Slots of the products that are parents themselves, rising; those that have none are left out."""
-        if self.block:
+        if self.block or self.hashed[1]:
             links = np.array([link for link in parents.links if link[0] != ROOT], np.int64).reshape(-1, 2)
+            if self.hashed[1]:
+                return np.unique(_hashed_places(parents, links, len(self.slots[1])))
             places = links[:, 0] * self.block + links[:, 1]
             places = places[places < len(self.slots[1])]
         else:
@@ -249,6 +259,12 @@ class AppleTables(Tables):
         """Sums start at zero again in each epoch."""
         for sums in self.moments:
             sums[:] = 0.0
+
+
+def _hashed_places(parents: Parents, links: NDArray[np.int64], n_slots: int) -> NDArray[np.int64]:
+    """Slots of the products of these parents and rows in a hashed table."""
+    keys = parents.keys[links[:, 0]] + links[:, 1].astype(np.uint64)
+    return (keys & np.uint64(n_slots - 1)).astype(np.int64)
 
 
 def _extended(array: NDArray[Any], size: int) -> NDArray[Any]:
