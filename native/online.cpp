@@ -1,6 +1,11 @@
 // What the online learner does to its tables outside the hot loops.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <limits>
+#include <queue>
+#include <utility>
 #include <vector>
 
 #include "hash.h"
@@ -19,11 +24,9 @@ void move_slot(const pm_online& m, const char* from, char* to, bool taken) {
   if (!taken || evidence(from) > evidence(to)) std::memcpy(to, from, bytes);
 }
 
-// The score of a feature by the sums of |w| and of G over its outputs and by its inverse scale, or -1: from its weight as
-// it is in the data, from that of the scaled feature, or from this times the root of its evidence.
+// The score of a feature by the sums of |w| and of G over its outputs and by its inverse scale; 0 if it did not appear.
 template <int kind>
 float score_of(const pm_online& m, double w, double G, double s) {
-  if (m.normalized ? s == 0 : w == 0 && G == 0) return -1;  // it did not appear
   if (kind == PM_SCORE_WEIGHT && m.normalized) w *= s;
   if (kind == PM_SCORE_EVIDENCE && m.adaptive) w *= std::sqrt(G);  // plain steps keep no sums
   return static_cast<float>(w);
@@ -47,23 +50,70 @@ void score_slots(const pm_online& m, const Real* slot, int64_t n, float* scores)
 }
 
 template <class Real>
-int32_t score_slots(const pm_online& m, int32_t kind, const Real* slots, int64_t n, float* scores) {
-  switch (kind) {
-    case PM_SCORE_WEIGHT: return score_slots<Real, PM_SCORE_WEIGHT>(m, slots, n, scores), PM_OK;
-    case PM_SCORE_SCALED: return score_slots<Real, PM_SCORE_SCALED>(m, slots, n, scores), PM_OK;
-    case PM_SCORE_EVIDENCE: return score_slots<Real, PM_SCORE_EVIDENCE>(m, slots, n, scores), PM_OK;
-    default: return PM_BAD_INPUT;
-  }
+void score_slots(const pm_online& m, int32_t kind, const void* slots, int64_t first, int64_t n, float* scores) {
+  const Real* const slot = static_cast<const Real*>(slots) + first * m.stride;
+  if (kind == PM_SCORE_WEIGHT) return score_slots<Real, PM_SCORE_WEIGHT>(m, slot, n, scores);
+  if (kind == PM_SCORE_SCALED) return score_slots<Real, PM_SCORE_SCALED>(m, slot, n, scores);
+  score_slots<Real, PM_SCORE_EVIDENCE>(m, slot, n, scores);
 }
+
+// The highest scores of a stream, with their places.
+class Best {
+ public:
+  explicit Best(int64_t wanted) : wanted_(static_cast<size_t>(wanted)) {}
+
+  // No score below is among them.
+  float least() const { return least_; }
+  void add(int64_t slot, float score) {
+    found_.push_back({slot, score});
+    highest_.push(score);
+    if (highest_.size() > wanted_) highest_.pop();
+    if (highest_.size() == wanted_) least_ = highest_.top();
+    if (found_.size() >= 4 * wanted_ + 1024 && found_.size() >= 2 * kept_) drop();
+  }
+  const std::vector<std::pair<int64_t, float>>& finish() { return drop(), found_; }
+
+ private:
+  void drop() {
+    const auto low = [this](const std::pair<int64_t, float>& one) { return one.second < least_; };
+    found_.erase(std::remove_if(found_.begin(), found_.end(), low), found_.end());
+    kept_ = found_.size();  // ties may be many
+  }
+
+  size_t wanted_, kept_ = 0;
+  float least_ = std::numeric_limits<float>::denorm_min();
+  std::priority_queue<float, std::vector<float>, std::greater<float>> highest_;
+  std::vector<std::pair<int64_t, float>> found_;
+};
+
+constexpr int64_t kPiece = 1 << 12;  // slots that are scored together
 
 }  // namespace
 
-int32_t pm_online_scores(const pm_online* model, int32_t region, int32_t score, int64_t first, int64_t n, float* scores) {
+int64_t pm_best_slots(const pm_online* model, int32_t region, int32_t score, int64_t wanted, const int64_t* excluded,
+                      int64_t n_excluded, const uint8_t* complete, int64_t* slots, float* scores, int64_t capacity) {
+  if (wanted <= 0) return 0;
   const pm_region& r = model->regions[region];
-  if (first < 0 || n < 0 || static_cast<uint64_t>(first + n) > r.n_slots) return PM_BAD_INPUT;
-  if (model->real_bytes == 4)
-    return score_slots(*model, score, static_cast<const float*>(r.slots) + first * model->stride, n, scores);
-  return score_slots(*model, score, static_cast<const double*>(r.slots) + first * model->stride, n, scores);
+  const int64_t n = static_cast<int64_t>(r.n_slots), block = model->parents->block;
+  const auto is_complete = [&](int64_t slot) {
+    return complete && complete[block ? slot / block : model->parents->owners[slot].parent];
+  };
+  Best best(wanted);
+  std::vector<float> piece(static_cast<size_t>(std::min(n, kPiece)));
+  for (int64_t first = 0; first < n; first += kPiece) {
+    const int64_t size = std::min(kPiece, n - first);
+    if (model->real_bytes == 4) score_slots<float>(*model, score, r.slots, first, size, piece.data());
+    else score_slots<double>(*model, score, r.slots, first, size, piece.data());
+    for (; n_excluded && *excluded < first + size; ++excluded, --n_excluded)
+      if (*excluded >= first) piece[static_cast<size_t>(*excluded - first)] = 0;
+    for (int64_t i = 0; i < size; ++i)
+      if (const float found = piece[static_cast<size_t>(i)]; found >= best.least() && !is_complete(first + i))
+        best.add(first + i, found);
+  }
+  const auto& found = best.finish();
+  for (size_t i = 0; i < found.size() && static_cast<int64_t>(i) < capacity; ++i)
+    slots[i] = found[i].first, scores[i] = found[i].second;
+  return static_cast<int64_t>(found.size());
 }
 
 int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows, pm_region* to) {

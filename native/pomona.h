@@ -172,11 +172,15 @@ PM_API int32_t pm_online_predict(const pm_online* model, const pm_chunk* chunk, 
 // enough for example *done.
 PM_API int32_t pm_online_expand(const pm_online* model, const pm_chunk* chunk, void* scratch, int64_t scratch_bytes,
                                 int64_t* indptr, uint32_t* columns, float* values, int64_t capacity, int64_t* done);
-// What the features in slots first … first + n - 1 of a region deserve as parents of apple (pm_score), -1 for those that
-// did not appear. Shrinking that is still to come (l1, l2) is not made up for.
+// Which features deserve to be parents of apple: by the weight of the feature as it is in the data, by that of the scaled
+// feature, or by this times the root of its evidence. (Shrinking that is still to come, l1 and l2, is not made up for.)
 typedef enum { PM_SCORE_WEIGHT, PM_SCORE_SCALED, PM_SCORE_EVIDENCE } pm_score;
-PM_API int32_t pm_online_scores(const pm_online* model, int32_t region, int32_t score, int64_t first, int64_t n,
-                                float* scores);
+// Slots of a region, rising, with the `wanted` best scores above zero, and all that tie with the last. Left out are the
+// `excluded` slots, which rise, and the products of parents that are `complete` (one a parent; NULL: none is). Returns how
+// many there are; only the first `capacity` are written.
+PM_API int64_t pm_best_slots(const pm_online* model, int32_t region, int32_t score, int64_t wanted,
+                             const int64_t* excluded, int64_t n_excluded, const uint8_t* complete, int64_t* slots,
+                             float* scores, int64_t capacity);
 // Moves the slots of a combinatorial region of this degree over n_rows rows into a hashed one (both of `stride`).
 PM_API int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows, pm_region* to);
 

@@ -279,13 +279,32 @@ def test_the_core_scores_as_the_heuristics_say(heuristic: str, outputs: int, onl
     learner.plan([100, 200])
     learner.learn(as_chunk(rows, ids=True), random_labels(rows, "class" if outputs > 1 else "sign", seed=2))
     assert learner.rule is not None
-    for table, slots in enumerate(learner.grown.slots):
-        actual = _native.online_scores(learner._model, table, heuristic, 0, len(slots))
+    for table in (0, 1):
         places = learner.grown.appeared(table)
-        np.testing.assert_array_equal(np.flatnonzero(actual >= 0), places)
         expected = learner.rule.parents(learner._statistics(table, places, np.ones(len(places), np.int64)))
+        places, expected = places[expected > 0], expected[expected > 0].astype(np.float32)
         assert len(places) > 30
-        np.testing.assert_allclose(actual[places], expected, rtol=1e-6)
+        nothing = np.zeros(0, np.int64)
+        slots, scores = _native.best_slots(learner._model, table, heuristic, 10**4, nothing, None)
+        np.testing.assert_array_equal(slots, places)
+        np.testing.assert_allclose(scores, expected, rtol=1e-6)
+        for wanted in (1, 7, len(slots) - 1):
+            least = np.sort(scores)[-wanted]
+            best, _ = _native.best_slots(learner._model, table, heuristic, wanted, nothing, None)
+            np.testing.assert_array_equal(best, slots[scores >= least])
+            left, _ = _native.best_slots(learner._model, table, heuristic, wanted, best, None)
+            assert not set(left) & set(best)
+
+
+def test_the_best_of_many_equal_slots_are_all_of_them() -> None:
+    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters())
+    learner.tables.slots[0] = np.ones((20_000, 4), np.float32)
+    learner.tables.slots[0][::1000, 0] = 2.0
+    learner._point()
+    for wanted, found in ((20, 20), (21, 20_000), (5, 20)):
+        slots, _ = _native.best_slots(learner._model, 0, "scaled", wanted, np.zeros(0, np.int64), None)
+        assert len(slots) == found
+        assert (np.diff(slots) > 0).all()
 
 
 def test_only_chosen_fields_are_multiplied() -> None:

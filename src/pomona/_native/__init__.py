@@ -46,6 +46,7 @@ from pomona._native.library import (
     NOT_FINITE,
     OK,
     PAUSE,
+    address,
     pointer,
 )
 from pomona._native.online import (
@@ -54,6 +55,7 @@ from pomona._native.online import (
     OnlineStruct,
     ParentsStruct,
     RegionStruct,
+    best_slots,
     chunk_struct,
     find_products,
     gather_rows,
@@ -63,7 +65,6 @@ from pomona._native.online import (
     online_learn,
     online_predict,
     online_rehash,
-    online_scores,
     online_scratch_bytes,
     parents_pointer,
 )
@@ -118,6 +119,8 @@ __all__ = [
     "UINT32",
     "UINT64",
     "UINT8",
+    "address",
+    "best_slots",
     "chunk_struct",
     "column_keys",
     "column_width",
@@ -135,7 +138,6 @@ __all__ = [
     "online_learn",
     "online_predict",
     "online_rehash",
-    "online_scores",
     "online_scratch_bytes",
     "parents_pointer",
     "parse_text",

@@ -268,17 +268,51 @@ def move_products(
     return places
 
 
-lib.pm_online_scores.argtypes = [c.POINTER(OnlineStruct), *[c.c_int32] * 2, *[c.c_int64] * 2, c.c_void_p]
+lib.pm_best_slots.restype = c.c_int64
+lib.pm_best_slots.argtypes = [
+    c.POINTER(OnlineStruct),
+    *[c.c_int32] * 2,
+    c.c_int64,
+    c.c_void_p,
+    c.c_int64,
+    *[c.c_void_p] * 3,
+    c.c_int64,
+]
 
 #: Scores that the core knows, by the numbers of pm_score.
 SCORES = ("weight", "scaled", "evidence")
 
 
-def online_scores(model: OnlineStruct, table: int, score: str, start: int, stop: int) -> NDArray[np.float32]:
-    """What the features in these slots deserve as parents of apple; -1 for those that did not appear."""
-    scores = np.empty(stop - start, np.float32)
-    lib.pm_online_scores(model, table, SCORES.index(score), start, stop - start, scores.ctypes.data)
-    return scores
+def best_slots(
+    model: OnlineStruct,
+    table: int,
+    score: str,
+    wanted: int,
+    excluded: NDArray[np.int64],
+    complete: NDArray[np.bool_] | None,
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The slots with the ``wanted`` best scores above zero, and all that tie with the last, and these scores.
+
+    Slots rise. The ``excluded`` ones, which rise too, are left out, and the products of ``complete`` parents.
+    """
+    room = 2 * wanted + 64
+    while True:
+        slots, scores = np.empty(room, np.int64), np.empty(room, np.float32)
+        found = lib.pm_best_slots(
+            model,
+            table,
+            SCORES.index(score),
+            wanted,
+            excluded.ctypes.data,
+            len(excluded),
+            None if complete is None else complete.ctypes.data,
+            slots.ctypes.data,
+            scores.ctypes.data,
+            room,
+        )
+        if found <= room:
+            return slots[:found], scores[:found]
+        room = found
 
 
 lib.pm_find_products.argtypes = [

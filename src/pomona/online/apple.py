@@ -32,16 +32,6 @@ TINY = np.nextafter(np.float32(0), np.float32(1))
 FIRST_ROUND = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Slots of a table, and those of them whose monomials are parents."""
-
-    table: int
-    start: int
-    stop: int
-    excluded: NDArray[np.int64]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppleParameters:
     """What fixes the growth of the features besides the data."""
@@ -174,75 +164,68 @@ class AppleLearner(OnlineLearner):
         """The links of the new parents, the best first."""
         assert self.rule is not None
         fallback = self.apple.fallback
+        if self.rule.core and not (fallback or self.apple.expand or self.parameters.regularized):
+            return self._choose_by_core(size, self.rule.core)
         wanted = size - 1 if fallback else size
         best: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
         least = TINY
-        pieces = list(self._pieces())
-        if self.rule.core and not self.parameters.regularized and not fallback:
-            for piece in pieces:
-                scores = _native.online_scores(self._model, piece.table, self.rule.core, piece.start, piece.stop)
-                places = self._allowed(piece, piece.start + np.flatnonzero(scores >= least))
-                scores = scores[places - piece.start]
-                top, least = _highest(scores, wanted, least)
-                best.append((self._numbers(piece.table, places[top]), scores[top]))
-        else:
-            for numbers, statistics in self._candidates(pieces, at_once=fallback or not self.rule.by_itself):
-                # In single precision, so that what is equal but for the last bits of sums ties.
-                scores = np.asarray(self.rule.parents(statistics), np.float32)
-                if scores.shape != (len(numbers),):
-                    raise OptionError(
-                        f"the heuristic must give one score a monomial: {len(numbers)}; got shape {scores.shape}"
-                    )
-                top, least = _highest(scores, wanted, least)
-                best.append((numbers[top], scores[top]))
+        for numbers, statistics in self._candidates(in_pieces=self.rule.by_itself and not fallback):
+            # In single precision, so that what is equal but for the last bits of sums ties.
+            scores = np.asarray(self.rule.parents(statistics), np.float32)
+            if scores.shape != (len(numbers),):
+                raise OptionError(
+                    f"the heuristic must give one score a monomial: {len(numbers)}; got shape {scores.shape}"
+                )
+            top, least = _highest(scores, wanted, least)
+            best.append((numbers[top], scores[top]))
         highest, their_scores = (np.concatenate(parts) for parts in zip(*best, strict=True))
-        top, _ = _highest(their_scores, wanted, least)
-        chosen = self._ranked(self._links(highest[top]), their_scores[top])[:wanted]
+        chosen = self._ranked(self._links(highest), their_scores)[:wanted]
         if fallback and len(chosen) < len(numbers):  # all of them: there was one piece
             chosen.append(self._simplest(self._links(numbers), statistics.degree, scores, chosen))
         return chosen
 
-    def _pieces(self) -> Iterator[Piece]:
-        """The slots of both tables, in pieces that stay in a near cache."""
-        excluded = [np.sort(self.parents.single_rows()), self.grown.places_of(self.parents)]
-        for table, slots in enumerate(self.grown.slots):
-            for start in range(0, max(len(slots), 1), PIECE):
-                stop = min(start + PIECE, len(slots))
-                first, last = np.searchsorted(excluded[table], (start, stop))
-                yield Piece(table, start, stop, excluded[table][first:last])
+    def _choose_by_core(self, size: int, score: str) -> list[tuple[int, int]]:
+        """The same where the core can score the candidates: one call a table."""
+        if self.apple.most_factors < 2:
+            return []
+        tables, parents = self.grown, self.parents
+        complete = parents.degrees + 1 >= self.apple.most_factors
+        rows, at = _native.best_slots(self._model, 0, score, size, np.sort(parents.single_rows()), None)
+        places, there = _native.best_slots(self._model, 1, score, size, tables.places_of(parents), complete)
+        numbers = np.concatenate([rows, places + len(tables.slots[0])])
+        return self._ranked(self._links(numbers), np.concatenate([at, there]))[:size]
 
-    def _candidates(self, pieces: list[Piece], at_once: bool) -> Iterator[tuple[NDArray[np.int64], Statistics]]:
-        """Monomials that may become parents, as numbers of the slots of both tables, and what is known of them."""
-        candidates = (self._known(piece) for piece in pieces)
-        if not at_once:
-            yield from candidates
+    def _candidates(self, in_pieces: bool) -> Iterator[tuple[NDArray[np.int64], Statistics]]:
+        """Monomials that may become parents, as numbers of the slots of both tables, and what is known of them.
+
+        In pieces, which stay in a near cache, or all at once.
+        """
+        sizes = [len(slots) for slots in self.grown.slots]
+        excluded = [np.sort(self.parents.single_rows()), self.grown.places_of(self.parents)]
+        ranges = [(t, i, i + PIECE) for t, size in enumerate(sizes) for i in range(0, max(size, 1), PIECE)]
+        pieces = (self._piece(t, start, stop, excluded[t]) for t, start, stop in ranges)
+        if in_pieces:
+            yield from pieces
             return
-        numbers, statistics = zip(*candidates, strict=True)
+        numbers, statistics = zip(*pieces, strict=True)
         yield np.concatenate(numbers), Statistics.joined(statistics)
 
-    def _known(self, piece: Piece) -> tuple[NDArray[np.int64], Statistics]:
-        """The candidates in a piece of a table."""
-        places = self._allowed(piece, self.grown.appeared(piece.table, piece.start, piece.stop))
-        degree = self._degrees(piece.table, places)
-        return self._numbers(piece.table, places), self._statistics(piece.table, places, degree)
-
-    def _allowed(self, piece: Piece, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those of these slots, which rise, that hold candidates."""
-        places = _without(places, piece.excluded)
-        if piece.table == 0 and self.apple.expand:
+    def _piece(
+        self, table: int, start: int, stop: int, excluded: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], Statistics]:
+        """The candidates in these slots of a table."""
+        first, last = np.searchsorted(excluded, (start, stop))
+        places = _without(self.grown.appeared(table, start, stop), excluded[first:last])
+        if table == 0 and self.apple.expand:
             places = places[places < len(self._expandable)]
             places = places[self._expandable[places]]
-        low = self._degrees(piece.table, places) < self.apple.most_factors
-        return places if low.all() else places[low]
-
-    def _degrees(self, table: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        if table == 0:
-            return np.broadcast_to(1, len(places))
-        return np.asarray(self.parents.degrees[self.grown.parents_at(places)] + 1)
-
-    def _numbers(self, table: int, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Slots of a table, numbered over both."""
-        return places + table * len(self.grown.slots[0])
+        degree = np.broadcast_to(1, len(places))
+        if table == 1:
+            degree = self.parents.degrees[self.grown.parents_at(places)] + 1
+        low = degree < self.apple.most_factors
+        if not low.all():
+            places, degree = places[low], degree[low]
+        return places + table * len(self.grown.slots[0]), self._statistics(table, places, degree)
 
     def _links(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Parent and row of candidates."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,8 +33,16 @@ class Parents:
         self.rounds: list[int] = []
         #: Parent and row whose product each is.
         self.links: list[tuple[int, int]] = []
+        #: Number of factors of each.
+        self.degrees = np.zeros(0, np.int64)
+        #: Sum of the mixed rows of each: the same whatever the order of its factors.
+        self.keys = np.zeros(0, np.uint64)
+        #: By what a parent has besides one of its rows, that row: q by i for each parent q x_i.
+        self._siblings: dict[Monomial, list[int]] = {}
+        #: Parents, and rows whose product with them belongs to another.
+        self._barred = np.zeros((2, 0), np.int64)
         self._struct = _native.ParentsStruct()
-        self._build()
+        self._describe()
 
     def __len__(self) -> int:
         return len(self.monomials)
@@ -45,12 +53,39 @@ class Parents:
 
     def add(self, chosen: Sequence[tuple[int, int]]) -> None:
         """One more round: parents given by their links."""
-        number = self.rounds[-1] + 1 if self.rounds else 0
-        for parent, row in chosen:
-            self.monomials.append(self.product(parent, row))
-            self.rounds.append(number)
-            self.links.append((parent, row))
-        self._build()
+        self._append(chosen, self.rounds[-1] + 1 if self.rounds else 0)
+        self._describe()
+
+    def _append(self, links: Sequence[tuple[int, int]], number: int) -> None:
+        new = [self.product(parent, row) for parent, row in links]
+        self._bar(new)
+        self.monomials += new
+        self.links += links
+        self.rounds += [number] * len(new)
+        self.degrees = np.concatenate([self.degrees, np.array([len(m) for m in new], np.int64)])
+        self.keys = np.concatenate([self.keys, _keys_of(new)])
+
+    def _bar(self, new: list[Monomial]) -> None:
+        """Find the products that new parents leave to others."""
+        # Parents that differ in one factor only, q x_j and q x_i, have the product q x_i x_j in common.
+        siblings: dict[Monomial, list[int]] = {}
+        splits = [[(_without(m, row), row) for row in dict.fromkeys(m)] for m in new]
+        for rest, row in itertools.chain.from_iterable(splits):
+            siblings.setdefault(rest, []).append(row)
+        parents: list[int] = []
+        rows: list[int] = []
+        for i, split in enumerate(splits, len(self)):
+            for rest, row in split:
+                # An older parent q x_j owns q x_i x_j; of two of a round the one that lacks the smaller row.
+                others = self._siblings.get(rest, []) + [other for other in siblings[rest] if other > row]
+                rows += others
+                parents += [i] * len(others)
+            if not self.squares:
+                rows += [row for _, row in split]
+                parents += [i] * len(split)
+        self._barred = np.concatenate([self._barred, np.array([parents, rows], np.int64)], axis=1)
+        for rest, own in siblings.items():
+            self._siblings.setdefault(rest, []).extend(own)
 
     def product(self, parent: int, row: int) -> Monomial:
         """The monomial that is this parent (or none) times this base feature."""
@@ -61,67 +96,29 @@ class Parents:
         """The struct of the kernel, pointing at arrays of this object."""
         return self._struct
 
-    def _build(self) -> None:
-        n = len(self)
-        self.degrees = np.array([len(m) for m in self.monomials], np.int64)
+    def _describe(self) -> None:
+        n, links = len(self), np.array(self.links, np.int64).reshape(-1, 2)
         #: Rows that occur in parents.
-        self.factors = np.unique(np.array([row for m in self.monomials for row in m], np.int64))
-        place = {row: f for f, row in enumerate(self.factors.tolist())}
-        self._factor_of_row = np.zeros(int(self.factors[-1]) + 1 if len(self.factors) else 0, np.uint32)
+        self.factors = np.unique(links[:, 1])
+        place = np.searchsorted(self.factors, links[:, 1])
+        self._factor_of_row = np.zeros(int(self.factors[-1]) + 1 if n else 0, np.uint32)
         self._factor_of_row[self.factors] = np.arange(1, len(self.factors) + 1)
-        near = np.zeros(_native.NEAR_ROWS, np.bool_)
-        near[self.factors % _native.NEAR_ROWS] = True
-        self._near_rows = np.packbits(near, bitorder="little").view(np.uint64)
+        self._near_rows = _near(self.factors) if len(self._factor_of_row) > _native.NEAR_ROWS else self._factor_of_row
         self._single = np.zeros(len(self.factors), np.uint32)
-        children: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-        for i, (parent, row) in enumerate(self.links):
-            if parent == ROOT:
-                self._single[place[row]] = i + 1
-            else:
-                children[parent].append((place[row], i))
-        flat = np.array([child for own in children for child in own], np.uint32).reshape(-1, 2)
-        self._children = np.cumsum([0] + [len(own) for own in children], dtype=np.int64)
-        self._child_factor, self._child = (np.ascontiguousarray(flat[:, k]) for k in (0, 1))
-        self.keys = self.keys_of(self.monomials)
-        self._excluded = self._exclusions(place)
+        roots = links[:, 0] == ROOT
+        self._single[place[roots]] = np.flatnonzero(roots) + 1
+        order = np.argsort(links[:, 0], kind="stable")[np.count_nonzero(roots) :]
+        self._child, self._child_factor = order.astype(np.uint32), place[order].astype(np.uint32)
+        self._children = np.searchsorted(links[order, 0], np.arange(n + 1))
+        excluded = np.zeros((n, -(-len(self.factors) // 64) * 64), np.bool_)
+        excluded[self._barred[0], np.searchsorted(self.factors, self._barred[1])] = True
+        self._excluded = np.packbits(excluded, axis=1, bitorder="little").view(np.uint64)
         struct = self._struct
         struct.n, struct.n_rows, struct.n_factors = n, len(self._factor_of_row), len(self.factors)
         struct.words = self._excluded.shape[1]
         for name in ("factor_of_row", "near_rows", "single", "children", "child_factor", "child", "excluded"):
-            setattr(struct, name, getattr(self, "_" + name).ctypes.data)
-        struct.keys = self.keys.ctypes.data
-
-    @staticmethod
-    def keys_of(monomials: Sequence[Monomial]) -> NDArray[np.uint64]:
-        """The sum of the mixed rows of each monomial: the same whatever the order of its factors."""
-        rows = np.array([row for m in monomials for row in m], np.uint64)
-        starts = np.cumsum([0] + [len(m) for m in monomials])[:-1].astype(np.int64)
-        return np.add.reduceat(_native.mix(rows), starts) if len(rows) else np.zeros(0, np.uint64)
-
-    def _exclusions(self, place: dict[int, int]) -> NDArray[np.uint64]:
-        """By parent, the factors whose product with it belongs to another parent, as bits."""
-        excluded = np.zeros((len(self), -(-len(self.factors) // 64) * 64), np.bool_)
-        # Parents that differ in one factor only, q x_j and q x_i, have the product q x_i x_j in common.
-        siblings: dict[Monomial, list[tuple[int, int]]] = defaultdict(list)
-        for i, m in enumerate(self.monomials):
-            for row in set(m):
-                rest = list(m)
-                rest.remove(row)
-                siblings[tuple(rest)].append((i, row))
-            if not self.squares:
-                excluded[i, [place[row] for row in m]] = True
-        rounds = np.array(self.rounds, np.int64)
-        for group in siblings.values():
-            if len(group) == 1:
-                continue
-            parents, rows = np.array(group, np.int64).T
-            age = rounds[parents]
-            # Parent a = q x_j lacks x_i, parent b = q x_i lacks x_j: b owns q x_i x_j if (round b, j) < (round a, i).
-            older = age[None, :] < age[:, None]
-            smaller = (age[None, :] == age[:, None]) & (rows[:, None] < rows[None, :])
-            a, b = np.nonzero(older | smaller)
-            excluded[parents[a], np.searchsorted(self.factors, rows)[b]] = True
-        return np.packbits(excluded, axis=1, bitorder="little").view(np.uint64)
+            setattr(struct, name, _native.address(getattr(self, "_" + name)))
+        struct.keys = _native.address(self.keys)
 
     # ---- files ----
     def header(self) -> dict[str, list[int]]:
@@ -132,12 +129,29 @@ class Parents:
     def from_header(cls, header: dict[str, list[int]], squares: bool) -> Parents:
         parents = cls(squares)
         flat = header["links"]
-        for i, number in enumerate(header["rounds"]):
-            parent, row = flat[2 * i], flat[2 * i + 1]
-            if parent >= i or row < 0:
-                raise ValueError(f"parent {i} grows from a later one")
-            parents.monomials.append(parents.product(parent, row))
-            parents.rounds.append(number)
-            parents.links.append((parent, row))
-        parents._build()
+        links = list(zip(flat[::2], flat[1::2], strict=True))
+        for number, part in itertools.groupby(zip(header["rounds"], links, strict=True), key=lambda pair: pair[0]):
+            own = [link for _, link in part]
+            if any(not ROOT <= parent < len(parents) or row < 0 for parent, row in own):
+                raise ValueError(f"a parent of round {number} grows from a later one")
+            parents._append(own, number)
+        parents._describe()
         return parents
+
+
+def _without(monomial: Monomial, row: int) -> Monomial:
+    at = monomial.index(row)
+    return monomial[:at] + monomial[at + 1 :]
+
+
+def _keys_of(monomials: Sequence[Monomial]) -> NDArray[np.uint64]:
+    rows = np.array([row for m in monomials for row in m], np.uint64)
+    starts = np.cumsum([0] + [len(m) for m in monomials])[:-1].astype(np.int64)
+    return np.add.reduceat(_native.mix(rows), starts) if len(rows) else np.zeros(0, np.uint64)
+
+
+def _near(factors: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A bit for each of the last numbers of the factors' rows."""
+    near = np.zeros(_native.NEAR_ROWS, np.bool_)
+    near[factors % _native.NEAR_ROWS] = True
+    return np.packbits(near, bitorder="little").view(np.uint64)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pomona import _native
 from pomona.online.parameters import OnlineParameters
 from pomona.online.parents import ROOT, Parents
-from pomona.online.tables import Tables, taken
+from pomona.online.tables import Tables, region, taken
 
 #: A table found by key grows when it is fuller than this.
 FULLEST = 0.7
@@ -70,21 +70,18 @@ class AppleTables(Tables):
     def describe_parents(self, model: _native.OnlineStruct, parents: Parents) -> None:
         """Point the structs of the kernel at the tables."""
         self.describe(model)
-        touched = self.touched[1]
-        model.regions[1] = _native.RegionStruct(
-            self.slots[1].ctypes.data, touched.ctypes.data if len(touched) else None, len(self.slots[1]), self.hashed[1]
-        )
+        model.regions[1] = region(self.slots[1], self.touched[1], self.hashed[1])
         struct = parents.describe()
         struct.block = self.block
-        struct.owners = self.owners.ctypes.data
+        struct.owners = _native.address(self.owners)
         struct.used = self.products_used
         struct.limit = int(FULLEST * self.largest)
         # Full at the limit too, once a round, so that the weakest products can go; after that new ones are left out.
         struct.room = min(int(FULLEST * len(self.slots[1])), struct.limit - self.may_prune)
-        struct.joined = None if self.joined is None else self.joined.ctypes.data
+        struct.joined = None if self.joined is None else _native.address(self.joined)
         model.parents = _native.parents_pointer(struct)
         for i in (0, 1):
-            model.moments[i] = self.moments[i].ctypes.data if self.keeps_moments else None
+            model.moments[i] = _native.address(self.moments[i]) if self.keeps_moments else None
 
     # ---- growing ----
     def grow_for(self, parents: Parents, n_rows: int) -> None:

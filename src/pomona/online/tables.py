@@ -79,14 +79,8 @@ class Tables:
             if i >= self.degree:
                 model.regions[i] = _native.RegionStruct(None, None, 0, False)
                 continue
-            touched = self.touched[i]
-            model.regions[i] = _native.RegionStruct(
-                self.slots[i].ctypes.data,
-                touched.ctypes.data if len(touched) else None,
-                len(self.slots[i]),
-                self.hashed[i],
-            )
-        model.intercept = self.intercept.ctypes.data if self.parameters.intercept else None
+            model.regions[i] = region(self.slots[i], self.touched[i], self.hashed[i])
+        model.intercept = _native.address(self.intercept) if self.parameters.intercept else None
 
     def grow(self, model: _native.OnlineStruct, n_rows: int) -> None:
         """Make room for products of rows 0 … n_rows - 1."""
@@ -122,7 +116,7 @@ class Tables:
     def _to_hashed(self, model: _native.OnlineStruct, i: int, most: int) -> None:
         n_slots = 1 << min(max(most.bit_length() - 1, 10), 30)
         slots, touched = self._empty(n_slots), self._clocks(n_slots)
-        to = _native.RegionStruct(slots.ctypes.data, touched.ctypes.data if len(touched) else None, n_slots, True)
+        to = region(slots, touched, hashed=True)
         n_rows = 0
         while slots_needed(i + 1, n_rows + 1) <= len(self.slots[i]):
             n_rows += 1
@@ -137,6 +131,12 @@ class Tables:
         self._reserved.clear()
         self.slots = [_widened(table, old, parameters) for table in self.slots]
         self.intercept = _widened(self.intercept[None], old, parameters)[0]
+
+
+def region(slots: NDArray[Any], touched: NDArray[np.float64], hashed: bool) -> _native.RegionStruct:
+    """A table as the kernel sees it."""
+    clocks = _native.address(touched) if len(touched) else None
+    return _native.RegionStruct(_native.address(slots), clocks, len(slots), hashed)
 
 
 def _widened(table: NDArray[Any], old: OnlineParameters, new: OnlineParameters) -> NDArray[Any]:
