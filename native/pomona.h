@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PM_INTERFACE_VERSION 6
+#define PM_INTERFACE_VERSION 7
 #define PM_API __attribute__((visibility("default")))
 
 typedef enum {
