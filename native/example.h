@@ -242,7 +242,7 @@ class Example {
   }
 
  private:
-  static constexpr int64_t kSignedEvery = 16;  // examples
+  static constexpr int64_t kSignedEvery = 64;  // examples
   static constexpr int64_t kBehindRows = 8;  // rows and values that apple may read behind those of an example
 
   // apple: rows that there is room for.

@@ -49,7 +49,8 @@ class Parents {
   Parents(const pm_online& model, char*& memory, int64_t n, int64_t expanded)
       : model_(model), p_(*model.parents), table_(KeyTable::of(model)), present_(take<uint64_t>(memory, p_.words)),
         position_(take<uint32_t>(memory, p_.n_factors)), cut_(take<uint32_t>(memory, p_.n_factors)),
-        active_(take<uint32_t>(memory, p_.n)), value_(take<Real>(memory, p_.n)), key_(take<uint64_t>(memory, n)),
+        active_(take<uint32_t>(memory, p_.n)), value_(take<Real>(memory, p_.n)),
+        end_(take<int64_t>(memory, p_.n)), key_(take<uint64_t>(memory, n)),
         place_(take<uint32_t>(memory, expanded + kBehind)), product_(take<Real>(memory, expanded + kBehind)),
         trial_(take<uint32_t>(memory, p_.joined ? expanded : 0)),
         trial_product_(take<Real>(memory, p_.joined ? expanded : 0)),
@@ -61,7 +62,7 @@ class Parents {
     const pm_parents& p = *model.parents;
     const int64_t tried = p.joined ? expanded : 0, asked = keyed(model) ? expanded : 0;
     return taken<uint64_t>(p.words) + 2 * taken<uint32_t>(p.n_factors) + taken<uint32_t>(p.n) + taken<Real>(p.n) +
-           taken<uint64_t>(n) + taken<uint32_t>(expanded + kBehind) + taken<Real>(expanded + kBehind) +
+           taken<int64_t>(p.n) + taken<uint64_t>(n) + taken<uint32_t>(expanded + kBehind) + taken<Real>(expanded + kBehind) +
            taken<uint32_t>(tried) + taken<Real>(tried) + taken<uint64_t>(asked) + taken<pm_product>(asked) +
            taken<uint32_t>(n) + taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) +
            taken<uint64_t>(filter_words(model));
@@ -115,14 +116,7 @@ class Parents {
   // Calls visit(parent, value, from, to): the parent's products with features from … to are features of the example.
   template <class Visit>
   void each_piece(Visit&& visit) const {
-    for (int64_t a = 0; a < n_active_; ++a) {
-      const uint32_t parent = active_[a];
-      const uint64_t* const excluded = p_.excluded + static_cast<int64_t>(parent) * p_.words;
-      const auto piece = [&](int64_t from, int64_t to) {
-        if (from < to) visit(parent, value_[a], from, to);
-      };
-      aligned_ ? aligned_pieces(excluded, piece) : cut_pieces(excluded, piece);
-    }
+    for (int64_t a = 0; a < n_active_; ++a) each_piece_of(a, visit);
   }
 
   // No more products than this, gaps included.
@@ -141,13 +135,16 @@ class Parents {
       if (sorted_) return lay_out_eight();
 #endif
     const uint32_t mask = place_mask();
-    each_piece([&](uint32_t parent, Real a, int64_t from, int64_t to) {
-      const uint32_t base = first_place(parent);
-      for (int64_t k = from; k < to; ++k) {
-        place_[n_places_] = (base + rows_[k]) & mask;
-        product_[n_places_++] = a * x_[k];
-      }
-    });
+    for (int64_t i = 0; i < n_active_; ++i) {
+      each_piece_of(i, [&](uint32_t parent, Real a, int64_t from, int64_t to) {
+        const uint32_t base = first_place(parent);
+        for (int64_t k = from; k < to; ++k) {
+          place_[n_places_] = (base + rows_[k]) & mask;
+          product_[n_places_++] = a * x_[k];
+        }
+      });
+      end_[i] = n_places_;
+    }
   }
 
   // The slots of the first products are asked for while the base features are gathered.
@@ -163,7 +160,7 @@ class Parents {
   // one the last stays.
   void sign(bool all) {
     const uint32_t mask = place_mask();
-    each_piece([&](uint32_t parent, Real, int64_t from, int64_t to) {
+    const auto sign_piece = [&](uint32_t parent, Real, int64_t from, int64_t to) {
       const uint32_t base = first_place(parent);
       for (int64_t k = from; k < to; ++k) {
         const uint32_t place = (base + rows_[k]) & mask;
@@ -171,7 +168,13 @@ class Parents {
         p_.owners[place] = {parent, rows_[k]};
         table_.take(place, 0);
       }
-    });
+    };
+    if (all || p_.joined) return each_piece(sign_piece);
+    for (int64_t a = 0; a < n_active_; ++a) {
+      bool fresh = false;
+      for (int64_t i = a ? end_[a - 1] : 0; i < end_[a]; ++i) fresh |= !table_.tag_at(place_[i]);
+      if (fresh) each_piece_of(a, sign_piece);
+    }
   }
 
   // Looks all products up. While learning, new ones get a slot as long as there is room.
@@ -224,6 +227,16 @@ class Parents {
     return near;
   }
 
+  template <class Visit>
+  void each_piece_of(int64_t a, Visit&& visit) const {
+    const uint32_t parent = active_[a];
+    const uint64_t* const excluded = p_.excluded + static_cast<int64_t>(parent) * p_.words;
+    const auto piece = [&](int64_t from, int64_t to) {
+      if (from < to) visit(parent, value_[a], from, to);
+    };
+    aligned_ ? aligned_pieces(excluded, piece) : cut_pieces(excluded, piece);
+  }
+
   void add(uint32_t parent, Real value) {
     active_[n_active_] = parent;
     value_[n_active_++] = value;
@@ -251,6 +264,7 @@ class Parents {
         if (stop < 64) kept &= (uint64_t{1} << stop) - 1;
         for (int64_t k = start; k < start + stop; k += 8, kept >>= 8) keep_eight(k, kept & 255, base, mask, a);
       }
+      end_[i] = n_places_;
     }
   }
 
@@ -381,6 +395,7 @@ class Parents {
   uint64_t* present_;
   uint32_t *position_, *cut_, *active_;
   Real* value_;
+  int64_t* end_;  // of the products that are laid out, by active parent
   uint64_t* key_;
   uint32_t* place_;
   Real* product_;
