@@ -103,9 +103,7 @@ def test_columns_names_and_limited_tables(heuristic: str, stream: str, bits: int
 @pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize("heuristic", HEURISTICS)
-def test_hashed_products(
-    heuristic: str, stream: str, outputs: int, ids: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hashed_products(heuristic: str, stream: str, outputs: int, ids: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a table with so much room that no two products share a slot."""
     monkeypatch.setattr(products, "LARGEST_BLOCKS", 0)
     several = {"loss": "softmax", "n_outputs": outputs, "bounded": False} if outputs > 1 else {}

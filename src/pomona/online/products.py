@@ -31,8 +31,8 @@ class AppleTables(Tables):
     occur together lie together. By key, a slot holds a tag of its product, and ``owners`` says which it is: only
     products that occur take room. When that table is full and may not grow, the weakest half of them is dropped.
 
-    Where a number of ``bits`` was asked for, products that outgrow their blocks are hashed instead: that of parent p and
-    row i stands at the key of p plus i, modulo 2**bits, products may share a slot, and ``owners`` names one of them.
+    Where a number of ``bits`` was asked for, products that outgrow their blocks are hashed instead: that of parent p
+    and row i stands at the key of p plus i, modulo 2**bits, products may share a slot, and ``owners`` names one.
     """
 
     def __init__(self, parameters: OnlineParameters, bits: int | None, picky: bool, moments: bool) -> None:
