@@ -231,6 +231,13 @@ class Verdict:
     #: Mean of ours minus the peer's, and its standard error.
     difference: float
     error: float
+    #: Standard error of that difference if the seeds of the two had nothing in common.
+    unpaired_error: float
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether we are worse by two standard errors of the means themselves."""
+        return self.difference > 2 * self.unpaired_error
 
     @classmethod
     def of(cls, ours: list[float], peer: list[float]) -> Verdict:
@@ -243,7 +250,7 @@ class Verdict:
             word = "equal"
         else:
             word = "no worse" if mean <= 2 * error else "WORSE"
-        return cls(word, mean, error)
+        return cls(word, mean, error, math.hypot(standard_error(ours), standard_error(peer)))
 
 
 def standard_error(values: list[float]) -> float:
@@ -252,7 +259,7 @@ def standard_error(values: list[float]) -> float:
 
 def report(cells: list[dict[str, Any]], args: argparse.Namespace, log: Log) -> None:
     """Print the table of the cells and the count, and write both."""
-    rows, words, written = [], [], []
+    rows, words, written, apart = [], [], [], 0
     for cell in cells:
         key = {k: cell[k] for k in ("set", "method", "loss", "rows")}
         errors = {who: _errors(log, who, key, args.seeds) for who in (CONSTANT, PEER, OURS)}
@@ -260,6 +267,7 @@ def report(cells: list[dict[str, Any]], args: argparse.Namespace, log: Log) -> N
         if errors[PEER] and len(errors[PEER]) == len(errors[OURS]):
             verdict = Verdict.of(errors[OURS], errors[PEER])
             words.append(verdict.word)
+            apart += verdict.is_apart
         rows.append(
             [
                 cell["set"],
@@ -277,6 +285,7 @@ def report(cells: list[dict[str, Any]], args: argparse.Namespace, log: Log) -> N
     print(table(["set", "method", "rows", "constant", "peer", "pomona", "rate", "rate", "verdict"], rows))
     print(count(words))
     print("better*: by more than two standard errors of the paired difference; WORSE: likewise.")
+    print(f"worse by more than two standard errors of the means themselves: {apart}")
     write_json(args.results / "accuracy.json", {"machine": machine(), "count": count(words), "cells": written})
 
 

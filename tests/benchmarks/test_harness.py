@@ -111,6 +111,8 @@ def test_verdicts_are_paired() -> None:
     assert Verdict.of([0.12, 0.19, 0.30], peer).word == "no worse"
     assert Verdict.of([0.12, 0.221, 0.32], peer).word == "WORSE"
     assert Verdict.of(peer, peer).word == "equal"
+    assert not Verdict.of([0.12, 0.221, 0.32], peer).is_apart  # the errors of a seed rise and fall together
+    assert Verdict.of([e + 1 for e in peer], peer).is_apart
     assert "pass" in count(["better", "no worse"])
     assert "FAIL" in count(["better", "better", "WORSE"])
     assert "FAIL" in count(["better", "equal", "equal"])
