@@ -41,8 +41,9 @@ class Parents:
         self._siblings: dict[Monomial, list[int]] = {}
         #: Parents, and rows whose product with them belongs to another.
         self._barred = np.zeros((2, 0), np.int64)
+        #: Rows that occur in parents.
+        self.factors = np.zeros(0, np.int64)
         self._struct = _native.ParentsStruct()
-        self._describe()
 
     def __len__(self) -> int:
         return len(self.monomials)
@@ -53,8 +54,9 @@ class Parents:
 
     def add(self, chosen: Sequence[tuple[int, int]]) -> None:
         """One more round: parents given by their links."""
-        self._append(chosen, self.rounds[-1] + 1 if self.rounds else 0)
-        self._describe()
+        if chosen:
+            self._append(chosen, self.rounds[-1] + 1 if self.rounds else 0)
+            self._describe()
 
     def _append(self, links: Sequence[tuple[int, int]], number: int) -> None:
         new = [self.product(parent, row) for parent, row in links]
@@ -97,13 +99,12 @@ class Parents:
         return self._struct
 
     def _describe(self) -> None:
-        n, links = len(self), np.array(self.links, np.int64).reshape(-1, 2)
-        #: Rows that occur in parents.
+        n, links = len(self), np.array(self.links, np.int64)
         self.factors = np.unique(links[:, 1])
         place = np.searchsorted(self.factors, links[:, 1])
-        self._factor_of_row = np.zeros(int(self.factors[-1]) + 1 if n else 0, np.uint32)
+        self._factor_of_row = np.zeros(int(self.factors[-1]) + 1, np.uint32)
         self._factor_of_row[self.factors] = np.arange(1, len(self.factors) + 1)
-        self._near_rows = _near(self.factors) if len(self._factor_of_row) > _native.NEAR_ROWS else self._factor_of_row
+        self._near_rows = _near(self.factors)
         self._single = np.zeros(len(self.factors), np.uint32)
         roots = links[:, 0] == ROOT
         self._single[place[roots]] = np.flatnonzero(roots) + 1
@@ -135,7 +136,8 @@ class Parents:
             if any(not ROOT <= parent < len(parents) or row < 0 for parent, row in own):
                 raise ValueError(f"a parent of round {number} grows from a later one")
             parents._append(own, number)
-        parents._describe()
+        if links:
+            parents._describe()
         return parents
 
 
