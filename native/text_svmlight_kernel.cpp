@@ -19,6 +19,14 @@ constexpr double kMissing = std::numeric_limits<double>::quiet_NaN();
 // Whether [p, stop) is a whole number below 2^64.
 inline bool read_whole(const char* p, const char* stop, const char* text, uint64_t& number) {
   const char* const start = p;
+  if (stop - p == 1 && is_digit(*p)) {  // the usual lengths where columns are few
+    number = static_cast<uint64_t>(*p - '0');
+    return true;
+  }
+  if (stop - p == 2 && is_digit(p[0]) && is_digit(p[1])) {
+    number = static_cast<uint64_t>(10 * (p[0] - '0') + (p[1] - '0'));
+    return true;
+  }
   uint32_t digits;
   if (stop - p <= 8 && stop > p && stop - text >= 8 && pm::read_digits_before(stop, stop - p, digits)) {
     number = digits;
