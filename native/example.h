@@ -317,7 +317,9 @@ class Example {
       return true;
     }
     const pm_parents& p = *model_.parents;
-    if (learning && Parents<Real>::keyed(model_) && p.room < p.limit && p.used + static_cast<uint64_t>(parents_->count()) > p.room) return false;
+    if (learning && Parents<Real>::keyed(model_) && p.room < p.limit &&
+        p.used + static_cast<uint64_t>(parents_->count()) > p.room)
+      return false;
     parents_->look_up(learning);
     return true;
   }

@@ -153,6 +153,25 @@ def test_a_product_of_no_parent_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
         AppleLearner.from_state(state)
 
 
+@pytest.mark.parametrize(
+    ("variant", "change"),
+    [("blocks", {"block": 10**6}), ("blocks", {"block": -4}), ("blocks", {"block": 0}),
+     ("blocks", {"hashed": [False, True]}), ("by key", {"block": 10**6}), ("few bits", {"block": 4})],
+)  # fmt: skip
+def test_a_table_of_another_size_is_refused(
+    variant: str, change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if variant != "blocks":
+        monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
+    chunk, labels = stream(variant)
+    learner = make(variant)
+    learner.learn(chunk, labels)
+    state = learner.state()
+    AppleLearner.from_state(state)
+    with pytest.raises(ValueError, match=r"a table of [\d,]+ products does not go with \d+ parents"):
+        AppleLearner.from_state(State({**state.header, **change}, state.arrays))
+
+
 def test_tables_by_key_hold_what_blocks_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     chunk, labels = stream("blocks")
     blocks, keys = make("blocks"), make("blocks")

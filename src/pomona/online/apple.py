@@ -407,6 +407,7 @@ class AppleLearner(OnlineLearner):
         learner._model.nonzeros = header["nonzeros"]
         tables.block = header["block"]
         tables.may_prune = header.get("may_prune", True)
+        tables.check_size(len(learner.parents))
         if tables.block == 0:
             # The core follows these numbers without a look: a file may hold anything.
             if len(arrays["owners"]) and int(arrays["owners"][:, 0].max()) >= len(learner.parents):

@@ -83,6 +83,16 @@ class AppleTables(Tables):
         for i in (0, 1):
             model.moments[i] = _native.address(self.moments[i]) if self.keeps_moments else None
 
+    def check_size(self, n_parents: int) -> None:
+        """Refuse a table in which the core would look for products outside, or without end."""
+        size = len(self.slots[1])
+        if self.block:
+            fits = self.block > 0 and n_parents * self.block <= size and not self.hashed[1]
+        else:
+            fits = size > 0 and size & (size - 1) == 0 and (self.hashed[1] or not self.owners_known().all())
+        if not fits:
+            raise ValueError(f"a table of {size:,} products does not go with {n_parents:,} parents")
+
     # ---- growing ----
     def grow_for(self, parents: Parents, n_rows: int) -> None:
         """Make room for rows 0 … n_rows - 1 and for their products."""
