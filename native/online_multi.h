@@ -1,6 +1,7 @@
 // Learning with several outputs (classes): the weights of a feature for all classes lie side by side, padded to a
 // multiple of four, and vectors run over classes. Slots are changed in place.
 #pragma once
+#include <algorithm>
 #include <cmath>
 
 #include "example.h"
@@ -88,8 +89,7 @@ class Multi {
     const double n = m_.adaptive ? directions() : squares();
     if (m_.normalized && learns) m_.scale_sum += h * n, m_.weight_sum += h;
     const double m = mean_scale(m_), eta = step_size(m_);
-    for (int64_t k = 0; k < K_; ++k)
-      u_[k] = static_cast<Real>(m * class_step(k, label, eta * h, m * (m_.adaptive ? static_cast<double>(q_[k]) : n)));
+    steps(label, eta * h, m, n);
     for (int64_t i = 0; i < n_; ++i) {
       Real* const w = slot_[i] + 4;
       const Real* const direction = direction_ + i * padded_;
@@ -157,23 +157,41 @@ class Multi {
         u_[k] = static_cast<Real>(derivative(against(k, label)));
       return;
     }
-    double top = score(0), total = 0;
+    double top = score(0), others = 0, own = 0;
     for (int64_t k = 1; k < K_; ++k) top = std::max(top, score(k));
     for (int64_t k = 0; k < K_; ++k) {
       const double e = std::exp(score(k) - top);
       u_[k] = static_cast<Real>(e);
-      total += e;
+      (k == label ? own : others) += e;
     }
-    for (int64_t k = 0; k < K_; ++k) u_[k] = static_cast<Real>(u_[k] / total - (k == label ? 1 : 0));
+    odds_ = own / others;
+    for (int64_t k = 0; k < K_; ++k) u_[k] = static_cast<Real>((k == label ? -others : u_[k]) / (own + others));
   }
 
-  // Softmax has no closed form: its derivative decays at most with rate 1/2 along the flow.
-  double class_step(int64_t k, int64_t label, double H, double q) const {
-    const double d = u_[k];
-    if (!m_.invariant || !(q > 0)) return -d * H;
-    if (m_.loss != PM_SOFTMAX)
-      return invariant_step(against(k, label), H, q);
-    return 0.5 * H * q < kSmallStep ? -d * H : d * std::expm1(-0.5 * H * q) / (0.5 * q);
+  // From derivatives to steps of the classes, times the mean scale m. q: what a unit step does to a class, or n for all.
+  void steps(int64_t label, double H, double m, double n) {
+    const auto moves = [&](int64_t k) { return m * (m_.adaptive ? static_cast<double>(q_[k]) : n); };
+    if (m_.invariant && m_.loss == PM_SOFTMAX) return softmax_steps(label, H, m, moves);
+    for (int64_t k = 0; k < K_; ++k) {
+      const double q = moves(k);
+      u_[k] = static_cast<Real>(m * (m_.invariant && q > 0 ? invariant_step(against(k, label), H, q) : -u_[k] * H));
+    }
+  }
+
+  // Along the flow of the gradient the other classes keep, nearly, their shares r of what the label is short of. Then the
+  // margin of the label over all others together follows the logistic loss, at the speed q_label + sum of r^2 q.
+  template <class Moves>
+  void softmax_steps(int64_t label, double H, double m, Moves moves) {
+    const double missing = -static_cast<double>(u_[label]);
+    double q = moves(label);
+    for (int64_t k = 0; k < K_; ++k) {
+      const double share = k == label ? 0 : u_[k] / missing;
+      q += share * share * moves(k);
+    }
+    if (!(missing > 0) || !(q > 0)) return std::fill(u_, u_ + K_, Real(0));
+    const Point margin{kLogistic, std::log(odds_), 1, 0.5, odds_, 1 / (1 + odds_)};
+    const double step = m * invariant_step(margin, H, q) / missing;
+    for (int64_t k = 0; k < K_; ++k) u_[k] = static_cast<Real>(-step * u_[k]);
   }
 
   void add(Real* slot, double* touched, Real x, bool learning) {
@@ -237,6 +255,7 @@ class Multi {
   const int64_t K_, padded_;
   int64_t n_ = 0;
   bool regularized_, keeps_ = false, born_ = false;
+  double odds_ = 0;  // softmax: of the label against all other classes
   Real** slot_;
   Real *x_, *score_, *g2_, *q_, *u_, *direction_;
 };

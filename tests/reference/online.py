@@ -103,6 +103,20 @@ def invariant(name: str, p: float, y: float, H: float, q: float, tau: float) -> 
     return -math.log1p(math.exp(p) * H * q) / q
 
 
+def softmax_flow(scores: list[float], label: int, H: float, q: dict[int, float]) -> list[float]:
+    """Steps of all classes, if the others keep their shares of the probability that the label lacks.
+
+    With shares r the gradient is 1 - p for the label and -(1 - p) r for the others, so that the margin of the label over
+    the log of the summed exponentials of the others moves as the margin of the logistic loss does, by
+    q_label + sum r^2 q a unit.
+    """
+    others = math.log(sum(math.exp(s) for k, s in enumerate(scores) if k != label))
+    shares = [math.exp(s - others) if k != label else 0.0 for k, s in enumerate(scores)]
+    moves = q[label] + sum(r * r * q.get(k, 0.0) for k, r in enumerate(shares))
+    u = invariant("logistic", scores[label] - others, 1.0, H, moves, 0.5)
+    return [u if k == label else -u * r for k, r in enumerate(shares)]
+
+
 @dataclass
 class Weight:
     """One monomial: weights, squared gradients and duals by output, and the largest value seen."""
@@ -153,7 +167,8 @@ class OnlineTwin:
         o, K = self.parameters, self.parameters.n_outputs
         if o.loss == "softmax":
             total = sum(math.exp(p) for p in predictions)
-            slopes = [math.exp(p) / total - (k == y) for k, p in enumerate(predictions)]
+            slopes = [math.exp(p) / total for p in predictions]
+            slopes[int(y)] = -sum(slope for k, slope in enumerate(slopes) if k != y)  # p - 1 would lose digits
             return slopes, -math.log(math.exp(predictions[int(y)]) / total)
         pairs = [(p, y if K == 1 else (1.0 if k == y else -1.0)) for k, p in enumerate(predictions)]
         slopes = [derivative(o.loss, p, target, o.quantile) for p, target in pairs]
@@ -203,6 +218,8 @@ class OnlineTwin:
         if not o.adaptive:
             eta = eta / (o.l2 * (self.t + 1)) if o.l2 > 0 else eta / math.sqrt(self.t)
         shared = sum(d * d for d in slopes) / 8 if o.loss == "softmax" else None
+        H = eta * h
+        outputs: list[tuple[int, dict[Monomial, float], float]] = []  # with rates and what a unit step does
         for k, d in enumerate(slopes):
             square = h * (d * d if shared is None else shared)
             if not square > 0:
@@ -216,12 +233,12 @@ class OnlineTwin:
                     rates[key] = 0.0
                 else:
                     rates[key] = 1 / (math.sqrt(slot.G[k]) * scale) if o.adaptive else 1 / scale**2
-            q = m * sum(rates[key] * x * x for key, x in features.items())
-            H = eta * h
+            outputs.append((k, rates, m * sum(rates[key] * x * x for key, x in features.items())))
+        for k, rates, q in outputs:
             if not o.invariant or q <= 0:
-                u = -d * H
+                u = -slopes[k] * H
             elif o.loss == "softmax":
-                u = -d * H if 0.5 * H * q < 1e-6 else -d * (1 - math.exp(-0.5 * H * q)) / (0.5 * q)
+                u = softmax_flow(predictions, targets.index(1.0), H, {k: q for k, _, q in outputs})[k]
             else:
                 u = invariant(o.loss, predictions[k], targets[k], H, q, o.quantile)
             for key, x in features.items():
