@@ -84,7 +84,12 @@ int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int6
     m.nonzeros += static_cast<uint64_t>(machine.example().n_partners());
     losses.add(point, h);
     m.loss_weight += h;
-    if (!m.peer_order || peer_learns(point)) m.ftrl ? machine.update_ftrl(point, h) : machine.update(point, h);
+    if (m.residual) {
+      const double base = clipped(m, machine.base_dot() + (c.offsets ? c.offsets[e] : 0.0));
+      machine.update_apart(at(static_cast<Loss>(m.loss), base, y, m.quantile), point, h);
+    } else if (!m.peer_order || peer_learns(point)) {
+      m.ftrl ? machine.update_ftrl(point, h) : machine.update(point, h);
+    }
     machine.example().sign(machine.has_new());
     see_label(m, y);
     m.examples += 1;

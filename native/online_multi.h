@@ -27,14 +27,15 @@ class Multi {
     slot_ = reinterpret_cast<Real**>(start);
     x_ = reinterpret_cast<Real*>(slot_ + (max_expanded + 8) / 8 * 8);
     score_ = x_ + (max_expanded + 16) / 16 * 16;
-    g2_ = score_ + padded_, q_ = g2_ + padded_, u_ = q_ + padded_, direction_ = u_ + padded_;
+    g2_ = score_ + padded_, q_ = g2_ + padded_, u_ = q_ + padded_, base_score_ = u_ + padded_;
+    direction_ = base_score_ + padded_;
     regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
   }
   static int64_t padded(int64_t K) { return (K + 3) / 4 * 4; }
   static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
     const int64_t K = model.n_outputs;
     return Example<Real>::bytes(model, max_features, max_expanded) + 256 + (max_expanded + 16) * static_cast<int64_t>(8 + sizeof(Real)) +
-           (max_expanded + 5) * padded(K) * static_cast<int64_t>(sizeof(Real));
+           (max_expanded + 6) * padded(K) * static_cast<int64_t>(sizeof(Real));
   }
 
   Example<Real>& example() { return example_; }
@@ -45,7 +46,7 @@ class Multi {
     n_ = 0;
     for (int64_t k = 0; k < padded_; ++k) score_[k] = g2_[k] = u_[k] = 0;
     if (m_.intercept) add(static_cast<Real*>(m_.intercept), nullptr, Real(1), learning);
-    example_.each_run([&](const Run<Real>& run) {
+    const auto add_run = [&](const Run<Real>& run) {
       keeps_ = keeps(m_, run.degree);
       born_ = false;
       const pm_region& r = m_.regions[run.degree - 1];
@@ -61,7 +62,11 @@ class Multi {
         add(slots + at * static_cast<uint64_t>(m_.stride), r.touched ? r.touched + at : nullptr, run.a * run.x[j],
             learning);
       }
-    });
+    };
+    add_run(example_.linear());
+    n_base_ = n_;
+    if (m_.residual) std::copy(score_, score_ + padded_, base_score_);
+    example_.each_product(add_run);
   }
 
   double score(int64_t k) const {
@@ -85,22 +90,15 @@ class Multi {
     derivatives(label);
     if (m_.moments[0]) example_.add_moments(u_, K_, h);
     if (m_.ftrl) return update_ftrl(h);
-    const bool learns = square_gradients(h);
-    const double n = m_.adaptive ? directions() : squares();
-    if (m_.normalized && learns) m_.scale_sum += h * n, m_.weight_sum += h;
-    const double m = mean_scale(m_), eta = step_size(m_);
-    steps(label, eta * h, m, n);
-    for (int64_t i = 0; i < n_; ++i) {
-      Real* const w = slot_[i] + 4;
-      const Real* const direction = direction_ + i * padded_;
-      if (m_.adaptive) {
-        for (int64_t k = 0; k < padded_; k += 4)
-          store_quad<Real>(w + k, load_quad(w + k) + load_quad(u_ + k) * load_quad(direction + k));
-      } else {
-        for (int64_t k = 0; k < padded_; k += 4) store_quad<Real>(w + k, load_quad(w + k) + load_quad(u_ + k) * x_[i]);
-      }
+    if (!m_.residual || n_ == n_base_) {
+      step(label, h, 0, n_, Scales::of_all(m_));
+    } else {  // products make a step from the whole prediction, the base features one from what they predict alone
+      step(label, h, n_base_, n_, Scales::of_products(m_));
+      std::copy(base_score_, base_score_ + padded_, score_);
+      derivatives(label);
+      step(label, h, 0, n_base_, Scales::of_all(m_));
     }
-    if (regularized_) m_.clock += h * clock_step(m_, eta, m);
+    if (regularized_) m_.clock += h * clock_step(m_, step_size(m_), Scales::of_all(m_).mean());
   }
 
  private:
@@ -119,17 +117,36 @@ class Multi {
     return total > 0;
   }
 
-  double squares() const {
+  // Some of the features make a step, the derivatives being known.
+  void step(int64_t label, double h, int64_t first, int64_t last, const Scales& scales) {
+    const bool learns = square_gradients(h);
+    const double n = m_.adaptive ? directions(first, last) : squares(first, last);
+    if (learns) scales.add(h, n);
+    const double m = scales.mean();
+    steps(label, step_size(m_) * h, m, n);
+    for (int64_t i = first; i < last; ++i) {
+      Real* const w = slot_[i] + 4;
+      const Real* const direction = direction_ + i * padded_;
+      if (m_.adaptive) {
+        for (int64_t k = 0; k < padded_; k += 4)
+          store_quad<Real>(w + k, load_quad(w + k) + load_quad(u_ + k) * load_quad(direction + k));
+      } else {
+        for (int64_t k = 0; k < padded_; k += 4) store_quad<Real>(w + k, load_quad(w + k) + load_quad(u_ + k) * x_[i]);
+      }
+    }
+  }
+
+  double squares(int64_t first, int64_t last) const {
     double n = 0;
-    for (int64_t i = 0; i < n_; ++i) n += static_cast<double>(x_[i] * x_[i]);
+    for (int64_t i = first; i < last; ++i) n += static_cast<double>(x_[i] * x_[i]);
     return n;
   }
 
   // Adds to the sums of squared gradients; directions are x / sqrt(G), and q what a unit step along them does.
-  double directions() {
+  double directions(int64_t first, int64_t last) {
     double n = 0;
     for (int64_t k = 0; k < padded_; ++k) q_[k] = 0;
-    for (int64_t i = 0; i < n_; ++i) {
+    for (int64_t i = first; i < last; ++i) {
       const Real x = x_[i], xx = x * x;
       n += static_cast<double>(xx);
       Real* const sums = slot_[i] + 4 + padded_;
@@ -253,11 +270,11 @@ class Multi {
   pm_online& m_;
   Example<Real> example_;
   const int64_t K_, padded_;
-  int64_t n_ = 0;
+  int64_t n_ = 0, n_base_ = 0;  // features; those of them that are no products
   bool regularized_, keeps_ = false, born_ = false;
   double odds_ = 0;  // softmax: of the label against all other classes
   Real** slot_;
-  Real *x_, *score_, *g2_, *q_, *u_, *direction_;
+  Real *x_, *score_, *g2_, *q_, *u_, *base_score_, *direction_;
 };
 
 }  // namespace PM_ISA

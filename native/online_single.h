@@ -65,23 +65,25 @@ class Single : Slots<Real> {
   // Features of the example, products and the intercept among them.
   int64_t expanded() const { return n_features_; }
 
-  // One gradient step from prediction p.
+  // One gradient step from the prediction of all features.
   inline __attribute__((always_inline)) void update(const Point& at, double h) {
-    now_ = m_.clock;
     const double d = derivative(at);
     if (m_.moments[0]) add_moments(d, h);
-    const double g2 = h * d * d;
-    const bool learns = g2 > 0;
-    if (m_.normalized && learns) m_.scale_sum += h * squares_, m_.weight_sum += h;
-    const double m = mean_scale(m_), eta = step_size(m_);
-    Real move = 0;
-    if (learns) {
-      const double q = m_.adaptive ? directions(static_cast<Real>(g2)) : squares_, H = eta * h;
-      const double u = m_.invariant && q > 0 ? invariant_step(at, H, q * m) : -d * H;
-      move = static_cast<Real>(u * m);
-    }
-    if (regularized_) m_.clock += h * clock_step(m_, eta, m);
-    if (learns || rescaled_ || regularized_) scatter(move);
+    const Real move = step(at, d, h, 0, n_, squares_, Scales::of_all(m_));
+    finish_update(h, h * d * d > 0, move, move);
+  }
+
+  // What the base features alone predict, once the example was gathered.
+  double base_dot() const { return base_dot_; }
+
+  // The base features make a step from what they predict alone, the products one from the whole prediction.
+  void update_apart(const Point& base, const Point& whole, double h) {
+    if (n_ == n_base_) return update(whole, h);
+    const double d = derivative(base), rest = derivative(whole);
+    if (m_.moments[0]) add_moments(rest, h);
+    const Real products = step(whole, rest, h, n_base_, n_, squares_ - base_squares_, Scales::of_products(m_));
+    const Real move = step(base, d, h, 0, n_base_, base_squares_, Scales::of_all(m_));
+    finish_update(h, h * (d * d + rest * rest) > 0, move, products);
   }
 
   void update_ftrl(const Point& at, double h) {
@@ -121,6 +123,24 @@ class Single : Slots<Real> {
   using Slots<Real>::rescaled_;
   using Slots<Real>::born_;
 
+  // What some of the features, from prediction `at` with the derivative d, are moved by; their x become directions.
+  inline __attribute__((always_inline)) Real step(const Point& at, double d, double h, int64_t first, int64_t last,
+                                                  double squares, const Scales& scales) {
+    const double g2 = h * d * d;
+    if (!(g2 > 0)) return 0;
+    scales.add(h, squares);
+    const double m = scales.mean(), H = step_size(m_) * h;
+    const double q = m_.adaptive ? directions(first, last, static_cast<Real>(g2)) : squares;
+    const double u = m_.invariant && q > 0 ? invariant_step(at, H, q * m) : -d * H;
+    return static_cast<Real>(u * m);
+  }
+
+  inline __attribute__((always_inline)) void finish_update(double h, bool learns, Real base, Real products) {
+    now_ = m_.clock;
+    if (regularized_) m_.clock += h * clock_step(m_, step_size(m_), Scales::of_all(m_).mean());
+    if (learns || rescaled_ || regularized_) scatter(base, products);
+  }
+
   void add_moments(double derivative, double h) {
     const Real slope = static_cast<Real>(derivative);
     example_.add_moments(&slope, 1, h);
@@ -140,27 +160,40 @@ class Single : Slots<Real> {
   double dot_one_by_one(bool learning) {
     n_ = 0;
     rescaled_ = false;
-    example_.each_run([&](const Run<Real>& run) {
+    const auto gather = [&](const Run<Real>& run) {
       keeps_ = keeps(m_, run.degree);
-      born_ = false;
       double* const touched = m_.regions[run.degree - 1].touched;
       for (int64_t j = 0; j < run.count; ++j) {
         const uint64_t at = place(run, j);
         gather_one(region(run)[at], regularized_ ? touched + at : nullptr, run.a * run.x[j], learning);
       }
-    });
+    };
+    gather(example_.linear());
     if (m_.intercept) gather_one(*intercept(), nullptr, Real(1), learning);
     n_features_ = n_;
     end_with_nothing();
+    n_ = whole_lanes(n_);
     Sums sums;
     for (int64_t k = 0; k < n_; k += kLanes) sums.add(load(w_ + k), load(x_ + k));
+    end_base(sums);
+    born_ = false;
+    example_.each_product(gather);
+    n_features_ += n_ - n_base_;
+    end_with_nothing();
+    for (int64_t k = n_base_; k < n_; k += kLanes) sums.add(load(w_ + k), load(x_ + k));
     return finish(sums);
   }
 
+  static int64_t whole_lanes(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
   // Fills what the last vector has behind the last number.
   void end_with_nothing() {
     if (n_ % kLanes == 0) return;
     for (int64_t k = n_; k < n_ + kLanes; ++k) w_[k] = x_[k] = 0, G_[k] = 1;
+  }
+  // The base features, which fill whole vectors, have been gathered.
+  inline __attribute__((always_inline)) void end_base(const Sums& sums) {
+    n_base_ = n_;
+    if (m_.residual) base_dot_ = sum<Real>(sums.total), base_squares_ = sum<Real>(sums.squares);
   }
   inline __attribute__((always_inline)) double finish(const Sums& sums) {
     squares_ = sum<Real>(sums.squares);
@@ -184,6 +217,7 @@ class Single : Slots<Real> {
     n_ = n_features_ = 0;
     rescaled_ = false;
     gather_linear<learning>(example_.linear(), sums);
+    end_base(sums);
     born_ = false;
     if (example_.has_products()) {
       example_.each_product([&](const Run<Real>& run) { gather_products<learning>(run, sums); });
@@ -293,8 +327,7 @@ class Single : Slots<Real> {
   // and all products of apple, fill whole ones.
   template <bool linear>
   int64_t lanes_of(const Run<Real>& run) const {
-    if (!linear && !m_.parents) return run.count;
-    return (run.count + (linear && m_.intercept) + kLanes - 1) / kLanes * kLanes;
+    return linear || m_.parents ? whole_lanes(run.count + (linear && m_.intercept)) : run.count;
   }
 
   // The slots of the last features, fewer than eight, the intercept behind the linear part, and slots of nothing.
@@ -314,19 +347,20 @@ class Single : Slots<Real> {
 
   // From features to directions: x becomes x / sqrt(G) with the new G. The answer: what a unit step does to the prediction.
   // The slots of the announced example are asked for on the way: there is time while roots are taken.
-  double directions(Real g2) {
-    if (upcoming_.next >= upcoming_.stop) return directions(g2, Nothing{});
-    return upcoming_.wide ? directions_while_asking<uint64_t>(g2) : directions_while_asking<uint32_t>(g2);
+  double directions(int64_t first, int64_t last, Real g2) {
+    if (upcoming_.next >= upcoming_.stop) return directions(first, last, g2, Nothing{});
+    return upcoming_.wide ? directions_while_asking<uint64_t>(first, last, g2)
+                          : directions_while_asking<uint32_t>(first, last, g2);
   }
   template <class Index>
-  double directions_while_asking(Real g2) {
+  double directions_while_asking(int64_t first, int64_t last, Real g2) {
     const pm_region& r = m_.regions[0];
     const S* const slots = static_cast<const S*>(r.slots);
     const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
     const Index* const indices = static_cast<const Index*>(upcoming_.indices);
     int64_t next = upcoming_.next;
     const int64_t stop = std::min(upcoming_.stop, upcoming_.end - kLanes + 1);
-    const double moves = directions(g2, [&](int64_t) __attribute__((always_inline)) {
+    const double moves = directions(first, last, g2, [&](int64_t) __attribute__((always_inline)) {
       if (next >= stop) return;
       __builtin_prefetch(indices + next + kIndicesAhead);
       for (int64_t k = next; k < next + kLanes; ++k)
@@ -337,11 +371,10 @@ class Single : Slots<Real> {
     return moves;
   }
   template <class Ask>
-  inline __attribute__((always_inline)) double directions(Real g2, Ask ask) {
+  inline __attribute__((always_inline)) double directions(int64_t first, int64_t last, Real g2, Ask ask) {
     V moves = {};
     Real *const xs = x_, *const Gs = G_;
-    const int64_t count = n_;
-    for (int64_t k = 0; k < count; k += kLanes) {
+    for (int64_t k = first; k < last; k += kLanes) {
       ask(k);
       const V x = load(xs + k), xx = x * x, G = load(Gs + k) + g2 * xx;
       store(Gs + k, G);
@@ -352,26 +385,34 @@ class Single : Slots<Real> {
     return sum<Real>(moves);
   }
 
-  // Makes the step and writes the slots back. (Scales were written when they grew.)
-  void scatter(Real u) {
+  // Makes the steps of base features and of products, and writes the slots back. (Scales were written when they grew.)
+  inline __attribute__((always_inline)) void scatter(Real base, Real products) {
     if constexpr (sizeof(Real) == sizeof(float)) {
       if (in_octets_) {
         n_ = 0;
-        scatter_run<true>(example_.linear(), u);
-        if (example_.has_products()) example_.each_product([&](const Run<Real>& run) { scatter_run<false>(run, u); });
+        scatter_run<true>(example_.linear(), base);
+        if (example_.has_products())
+          example_.each_product([&](const Run<Real>& run) { scatter_run<false>(run, products); });
         return;
       }
     }
-    for (int64_t k = 0; k < n_; k += kLanes) store(w_ + k, load(w_ + k) + u * load(x_ + k));
+    scatter_one_by_one(base, products);
+  }
+  __attribute__((noinline)) void scatter_one_by_one(Real base, Real products) {
+    for (int64_t k = 0; k < n_; k += kLanes)
+      store(w_ + k, load(w_ + k) + (k < n_base_ ? base : products) * load(x_ + k));
     n_ = 0;
-    example_.each_run([&](const Run<Real>& run) {
+    const auto write = [&](const Run<Real>& run) {
       double* const touched = m_.regions[run.degree - 1].touched;
       for (int64_t j = 0; j < run.count; ++j) {
         const uint64_t at = place(run, j);
         scatter_one(region(run)[at], regularized_ ? touched + at : nullptr);
       }
-    });
+    };
+    write(example_.linear());
     if (m_.intercept) scatter_one(*intercept(), nullptr);
+    n_ = n_base_;
+    example_.each_product(write);
   }
 
   template <bool linear>
@@ -419,8 +460,9 @@ class Single : Slots<Real> {
 
   Example<Real> example_;
   Upcoming upcoming_;
-  int64_t n_ = 0, n_features_ = 0;  // numbers in the arrays; those of features
+  int64_t n_ = 0, n_base_ = 0, n_features_ = 0;  // numbers in the arrays; those of base features; those of features
   double now_ = 0, squares_ = 0;  // squares_: of the scaled features, the intercept's 1 among them
+  double base_dot_ = 0, base_squares_ = 0;
   S nothing_{};
   bool regularized_;
   bool in_octets_;  // whether features are gathered eight at a time

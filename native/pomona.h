@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PM_INTERFACE_VERSION 7
+#define PM_INTERFACE_VERSION 8
 #define PM_API __attribute__((visibility("default")))
 
 typedef enum {
@@ -147,10 +147,12 @@ typedef struct {
   int32_t peer_order;       // rescale after predicting, as Vowpal Wabbit does (for comparison only)
   int32_t bounded;          // clip predictions to the range of the labels seen
   int32_t gentle;           // weights follow the scales of their features half of the way (adaptive updates)
+  int32_t residual;         // apple: base features learn as if alone, and products what these leave
   double learning_rate, l1, l2, quantile, ftrl_beta;
   double pause_at;  // number of examples, over all calls, after which to stop; 0: none
   // What learning changes:
   double examples, weight_sum, scale_sum, clock, lowest, highest;
+  double product_weight_sum, product_scale_sum;  // residual: those of products, the others being of base features
   double loss_sum, loss_weight;
   uint64_t features;  // generated features so far
   uint64_t nonzeros;  // apple: base features of all examples, of the fields that take part

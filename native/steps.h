@@ -66,11 +66,23 @@ inline double clock_step(const pm_online& m, double eta, double scale) {
   return m.adaptive || m.l2 == 0 || eta * m.l2 >= 1 ? eta * scale : -std::log1p(-eta * m.l2) / m.l2;
 }
 
-// m of the update: how much smaller than the largest value seen the features are on average.
-inline double mean_scale(const pm_online& m) {
-  const double ratio = m.normalized && m.scale_sum > 0 ? m.weight_sum / m.scale_sum : 1.0;
-  return m.adaptive ? std::sqrt(ratio) : ratio;
-}
+// What the features that learn together have been like: sums of h |x|^2 and of h over the examples that were learnt from.
+struct Scales {
+  const pm_online& m;
+  double &squares, &weights;
+
+  static Scales of_all(pm_online& m) { return {m, m.scale_sum, m.weight_sum}; }
+  static Scales of_products(pm_online& m) { return {m, m.product_scale_sum, m.product_weight_sum}; }
+
+  void add(double h, double n) const {
+    if (m.normalized) squares += h * n, weights += h;
+  }
+  // m of the update: how much smaller than the largest value seen the features are on average.
+  double mean() const {
+    const double ratio = m.normalized && squares > 0 ? weights / squares : 1.0;
+    return m.adaptive ? std::sqrt(ratio) : ratio;
+  }
+};
 
 }  // namespace PM_ISA
 }  // namespace pm

@@ -2,8 +2,8 @@
 
 For every set: 80/20 random splits by seed, sets of several classes as their largest class against the rest, squared
 loss (--loss logistic: the second table), 0-1 or squared error on the test part. Methods: lin, quad, cubic (all degrees
-up to 3); apple at five values of alpha (6 epochs, parents by |w|); ssm likewise; scaled (parents by |w| times the
-scale of the feature, which is the peer's rule); evidence (that times the root of the sum of squared gradients); reach
+up to 3); apple at five values of alpha (6 equal epochs, parents by |w|); ssm likewise; and, with epochs and learning of
+products as pomona has them by itself, scaled (parents by |w| times the scale of the feature, which is the peer's rule); evidence (that times the root of the sum of squared gradients); reach
 (scaled times the root of the number of examples that had the feature); default (what a user gets who asks for nothing,
 with pomona's own encoding of columns, unlike all others); and the peer: Vowpal Wabbit's --stage_poly with the same
 number of rounds, and its baselines. The others get the same rows of the same features: numbers as they are (--scaled:

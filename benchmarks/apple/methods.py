@@ -35,6 +35,9 @@ HEURISTICS: dict[str, Any] = {
     "reach": reach,
     "default": "auto",
 }
+#: As in the paper: equal epochs, and all weights learn together. The others leave that to pomona.
+PAPER = ("apple", "ssm")
+AS_PUBLISHED = {"schedule": "equal", "products": "joint"}
 #: What a user gets who asks for nothing: pomona's own encoding of the columns.
 DEFAULT = "default"
 INTERACTIONS = {"lin": "linear", "quad": "quadratic", "cubic": "cubic"}
@@ -67,7 +70,8 @@ class Method:
         """For pomona's ``LearnOptions``."""
         if self.base != "apple":
             return {"interactions": INTERACTIONS[self.base]}
-        return {"learner": "apple", "alpha": self.alpha, "heuristic": HEURISTICS[self.name], "epochs": EPOCHS}
+        options = {"learner": "apple", "alpha": self.alpha, "heuristic": HEURISTICS[self.name], "epochs": EPOCHS}
+        return {**options, **AS_PUBLISHED} if self.name in (*PAPER, PEER) else options
 
     def peer_options(self, rows: int) -> str:
         """For the command line of Vowpal Wabbit; its cubic alone would leave degree 2 out."""

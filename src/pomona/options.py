@@ -74,11 +74,17 @@ class LearnOptions:
     #: apple: "weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm", a function of
     #: :class:`pomona.online.heuristics.Statistics`, or "auto": weight for hat functions and bins, else scaled.
     heuristic: str | Callable[..., Any] = "auto"
-    #: apple: equal parts of the data, with a round after each but the last.
+    #: apple: parts of the data, with a round after each but the last.
     epochs: int = 6
+    #: apple: "early", epoch k ending after the share (k / epochs) ** 1.5 of the data, or "equal" parts as in the
+    #: paper.
+    schedule: Literal["early", "equal"] = "early"
+    #: apple: "joint", all weights follow the error of the whole prediction, as in the paper; "residual", base features
+    #: learn as if alone and products what these leave; or "auto": residual where base features are many and rare.
+    products: Literal["auto", "joint", "residual"] = "auto"
     #: apple: the passes over which the epochs extend: "all", or "first", after which features stay as they are.
     grow: Literal["all", "first"] = "all"
-    #: apple: numbers of examples after which rounds take place, instead of equal epochs.
+    #: apple: numbers of examples after which rounds take place, instead of epochs.
     rounds: Sequence[int] | None = None
     #: apple: most factors of a monomial; None: the number of epochs.
     degree: int | None = None

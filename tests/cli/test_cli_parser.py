@@ -12,12 +12,12 @@ from pomona.cli import common, train
 from pomona.cli.parser import interactions, joined, names, number, one_of, size, whole
 from pomona.encode.columns import NUMERIC_WORDS
 from pomona.online.heuristics import RULES
-from pomona.online.parameters import LOSSES, UPDATES
+from pomona.online.parameters import LOSSES, PRODUCTS, UPDATES
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
 from pomona.source.open import FORMATS
 
 ROUNDS = "rising whole numbers with commas between, such as 1000,5000"
-PRODUCTS = "linear, quadratic, cubic or fields with * between, such as age*sex"
+TERMS = "linear, quadratic, cubic or fields with * between, such as age*sex"
 
 
 def parse(*arguments: str) -> argparse.Namespace:
@@ -36,6 +36,7 @@ def test_the_choices_are_those_of_the_library() -> None:
     assert set(train.NUMERIC) == set(NUMERIC_WORDS)
     assert (train.LOSSES, train.UPDATES) == (LOSSES[:-1], UPDATES)
     assert set(train.HEURISTICS) == {"auto", *RULES}
+    assert train.PRODUCTS == PRODUCTS
 
 
 def test_every_option_of_learning_can_be_given() -> None:
@@ -153,8 +154,8 @@ def test_good_values(check: Callable[[str], object], text: str, value: object) -
         ("--format", "xls", f"--format must be one of {', '.join(common.FORMATS)}; got 'xls'"),
         ("--on-error", "ask", "--on-error must be one of stop, skip; got 'ask'"),
         ("--ignore", ",", "--ignore must be a name, or names with commas between; got ','"),
-        ("--interactions", "all", f"--interactions must be {PRODUCTS}; got 'all'"),
-        ("--interactions", "a*", f"--interactions must be {PRODUCTS}; got 'a*'"),
+        ("--interactions", "all", f"--interactions must be {TERMS}; got 'all'"),
+        ("--interactions", "a*", f"--interactions must be {TERMS}; got 'a*'"),
         (
             "--learnign-rate",
             "1",

@@ -45,7 +45,9 @@ def rounds(model: Any) -> int:
 def test_a_text_of_unknown_length_has_the_rounds_of_its_epochs(tmp_path: Path) -> None:
     model = train(text(tmp_path / "a.vw"), learn=APPLE)
     assert rounds(model) == 5
-    assert model.learner.schedule == [100, 200, 300, 400, 500]
+    assert model.learner.schedule == [41, 116, 213, 327, 457]  # 600 (k / 6)^1.5
+    equal = train(text(tmp_path / "a.vw"), learn=dataclasses.replace(APPLE, schedule="equal"))
+    assert equal.learner.schedule == [100, 200, 300, 400, 500]
 
 
 def test_compressed_text_tells_no_length_so_that_rounds_double(tmp_path: Path) -> None:
@@ -62,9 +64,36 @@ def test_epochs_extend_over_all_passes_or_the_first(tmp_path: Path) -> None:
     path = text(tmp_path / "a.vw")
     over_all = train(path, learn=dataclasses.replace(APPLE, passes=3))
     first = train(path, learn=dataclasses.replace(APPLE, passes=3, grow="first"))
-    assert over_all.learner.schedule == [300, 600, 900, 1200, 1500]
+    assert over_all.learner.schedule == [123, 347, 637, 980, 1370]
     assert first.learner.schedule == []  # and frozen since
     assert rounds(over_all) == rounds(first) == 5
+
+
+def test_products_of_many_rare_features_learn_what_these_leave(tmp_path: Path) -> None:
+    """Found out in the first round, kept in the model, and the same as asking for it."""
+    rng = np.random.default_rng(5)
+    lines = [f"{rng.choice([-1, 1])} | {' '.join(f'w{i}' for i in rng.integers(0, 3000, 9))}\n" for _ in range(600)]
+    (tmp_path / "words.vw").write_text("".join(lines))
+    few = train(text(tmp_path / "few.vw"), learn=APPLE)
+    assert "residual" in few.learner.state().header and not few.learner.state().header["residual"]
+    states = []
+    for kind in ("auto", "residual", "joint"):
+        model = train(tmp_path / "words.vw", learn=dataclasses.replace(APPLE, products=kind, alpha=1.0))
+        model.save(tmp_path / "a.pomona")
+        states.append(load(tmp_path / "a.pomona").learner.state())
+    auto, residual, joint = states
+    assert auto.header["residual"] and not joint.header["residual"]
+    assert (auto.arrays["slots1"] == residual.arrays["slots1"]).all()
+    assert (auto.arrays["slots0"] != joint.arrays["slots0"]).any()
+
+
+def test_base_features_learn_as_if_they_were_alone(tmp_path: Path) -> None:
+    path = text(tmp_path / "a.vw")
+    apart = train(path, learn=dataclasses.replace(APPLE, products="residual"))
+    alone = train(path, learn=dataclasses.replace(APPLE, degree=1))
+    used = len(alone.learner.tables.slots[0])
+    assert (apart.learner.tables.slots[0][:used, :2] == alone.learner.tables.slots[0][:, :2]).all()
+    assert apart.summary["loss"] < alone.summary["loss"]
 
 
 def test_rounds_by_numbers_of_examples(tmp_path: Path) -> None:
@@ -114,6 +143,8 @@ def test_a_column_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         ({"alpha": float("nan")}, "alpha must be a number from 0 to 4; got nan"),
         ({"epochs": 0}, "epochs must be a whole number >= 1; got 0"),
         ({"degree": 0}, "degree must be None or >= 1; got 0"),
+        ({"schedule": "late"}, "the schedule must be early or equal; got 'late'"),
+        ({"products": "none"}, "products must be one of auto, joint, residual; got 'none'"),
         ({"grow": "none"}, "grow must be all or first; got 'none'"),
         ({"rounds": (5, 5)}, r"rounds must be rising numbers of examples above 0; got \(5, 5\)"),
         ({"heuristic": "luck"}, "the heuristic must be one of weight, scaled, .* or a function .*; got 'luck'"),

@@ -30,6 +30,9 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "fields": ({"expand": ("a", "b")}, {}),
     "softmax": ({}, {"loss": "softmax", "n_outputs": 2}),
     "regularised": ({}, {"l1": 1e-3, "l2": 1e-3}),
+    "residual": ({"products": "residual"}, {}),
+    "residual softmax": ({"products": "residual"}, {"loss": "softmax", "n_outputs": 2}),
+    "many words": ({"products": "auto"}, {}),
     "no squares": ({"fallback": True}, {"squares": False}),
 }
 ROUNDS = equal_epochs(400, 6)
@@ -52,7 +55,7 @@ def make(variant: str) -> AppleLearner:
 def stream(variant: str) -> tuple[Chunk, np.ndarray]:
     wide = variant in ("by key", "few bits")
     rows = random_rows(400, 60 if wide else 12, 0.15 if wide else 0.4, seed=7)
-    labels = random_labels(rows, "class" if variant == "softmax" else "sign", seed=8)
+    labels = random_labels(rows, "class" if "softmax" in variant else "sign", seed=8)
     return as_chunk(rows, ids=True), labels
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,21 +47,21 @@ def table_rows(rows: list[dict[int, float]], ids: bool) -> dict[int, int]:
 
 def compare(
     parameters: OnlineParameters, kind: str, stream: str, *, ids: bool = False, seed: int = 1, tolerance: float = 1e-6,
-    chunk_rows: int = 70, weights: bool = True, bits: int | None = None, **apple: Any,
+    chunk_rows: int = 70, weights: bool = True, bits: int | None = None, residual: bool = False, **apple: Any,
 ) -> tuple[AppleTwin, AppleLearner]:  # fmt: skip
     n, d, density = STREAMS[stream]
     rows = gentle_rows(n, d, density, seed)
     labels = random_labels(rows, kind, seed=seed + 1)
     h = np.random.default_rng(3).choice([0.5, 1.0, 2.0], n) if weights else np.ones(n)
     schedule = equal_epochs(n)
-    made = AppleParameters(bits=bits, **apple)
+    made = AppleParameters(bits=bits, products="residual" if residual else "joint", **apple)
     place = table_rows(rows, ids)
 
     def placed(row: dict[int, float]) -> dict[int, float]:
         return {place[f]: x for f, x in row.items()}
 
     fields = {place[f]: field_of(f) for f in range(D)}
-    twin = AppleTwin(parameters, fields, schedule=schedule, **{**apple, "degree": made.most_factors})
+    twin = AppleTwin(parameters, fields, schedule=schedule, residual=residual, **{**apple, "degree": made.most_factors})
     expected = np.array([twin.learn(placed(row), y, w) for row, y, w in zip(rows, labels, h, strict=True)])
     learner = AppleLearner(parameters, FIELDS, made)
     learner.plan(schedule)
@@ -111,6 +112,41 @@ def test_hashed_products(heuristic: str, stream: str, outputs: int, ids: bool, m
     twin, learner = compare(squared(**several), kind, stream, ids=ids, bits=20, heuristic=heuristic, alpha=0.75)
     assert learner.grown.hashed == [False, True]
     assert learner.grown.owners_known().sum() >= len([m for m in twin.table if len(m) > 1])
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_products_that_learn_what_is_left(loss: str, stream: str) -> None:
+    parameters = squared(loss=loss, bounded=loss in ("squared", "quantile"), quantile=0.3)
+    together, _ = compare(parameters, LOSSES[loss], stream, ids=True)
+    apart, _ = compare(parameters, LOSSES[loss], stream, ids=True, residual=True)
+    assert apart.loss_sum != together.loss_sum
+
+
+@pytest.mark.parametrize("heuristic", HEURISTICS)
+def test_what_is_left_with_every_heuristic(heuristic: str) -> None:
+    compare(squared(), "value", "half", heuristic=heuristic, alpha=0.75, residual=True)
+
+
+@pytest.mark.parametrize("update", UPDATES)
+def test_what_is_left_with_every_update(update: str) -> None:
+    compare(squared(**UPDATES[update]), "value", "half", alpha=0.75, residual=True)
+    compare(squared(**UPDATES[update], l2=1e-2), "value", "sparse", alpha=0.75, residual=True)
+
+
+@pytest.mark.parametrize("loss", ["softmax", "logistic", "hinge", "squared"])
+def test_what_is_left_of_several_classes(loss: str) -> None:
+    parameters = squared(loss=loss, bounded=False, n_outputs=3)
+    for penalty in ({}, {"l1": 1e-3, "l2": 1e-2}):
+        compare(replace(parameters, **penalty), "class", "half", ids=True, alpha=0.6, residual=True)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_what_is_left_in_single_precision(outputs: int) -> None:
+    """Where features are gathered eight at once."""
+    several = {"loss": "softmax", "n_outputs": outputs, "bounded": False} if outputs > 1 else {}
+    kind = "class" if outputs > 1 else "value"
+    compare(squared(float64=False, **several), kind, "half", alpha=0.75, residual=True, tolerance=2e-3, heuristic="ssm")
 
 
 @pytest.mark.parametrize("update", UPDATES)

@@ -59,6 +59,10 @@ Products of the parents of a round are on trial from the next example on; the fi
 left over, one of the smallest degree: the one with the best score there, then by the tuple of ids; its score may be
 zero.
 
+**Residual.** Products may learn apart: the base features, the intercept among them, make their step as if there were no
+products, from what they predict by themselves; the products make theirs from the whole prediction. Both have their own
+m. Examples without products are learnt as ever.
+
 The update, the losses and several outputs are those of :class:`tests.reference.online.OnlineTwin`; but weights of
 products follow the scale in full. Parents are shared by all outputs.
 """
@@ -71,7 +75,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tests.reference.online import Monomial, OnlineTwin
+from tests.reference.online import Monomial, OnlineTwin, Scales
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,9 @@ class AppleTwin(OnlineTwin):
     fallback: bool = False
     #: Fields whose features may be multiplied; none: all.
     expand: tuple[str, ...] = ()
+    #: Whether products learn what the base features leave.
+    residual: bool = False
+    product_scales: Scales = field(default_factory=Scales)
     parents: list[Monomial] = field(default_factory=list)
     #: Products that have joined S, where they are tested before; None: all of them do.
     joined: set[Monomial] | None = None
@@ -173,6 +180,15 @@ class AppleTwin(OnlineTwin):
         if self.t in self.schedule:
             self.end_epoch()
         return predictions
+
+    def _step(self, features: dict[Monomial, float], predictions: list[float], y: float, h: float) -> float:
+        base = {m: x for m, x in features.items() if len(m) < 2}
+        products = {m: x for m, x in features.items() if len(m) > 1}
+        if not self.residual or not products:
+            return super()._step(features, predictions, y, h)
+        alone = self.scores(base)
+        self._move(products, predictions, y, h, self.product_scales)
+        return self._move(base, alone, y, h, self.scales)
 
     # ---- rounds ----
     def expansion_size(self) -> int:

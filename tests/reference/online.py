@@ -106,8 +106,8 @@ def invariant(name: str, p: float, y: float, H: float, q: float, tau: float) -> 
 def softmax_flow(scores: list[float], label: int, H: float, q: dict[int, float]) -> list[float]:
     """Steps of all classes, if the others keep their shares of the probability that the label lacks.
 
-    With shares r the gradient is 1 - p for the label and -(1 - p) r for the others, so that the margin of the label over
-    the log of the summed exponentials of the others moves as the margin of the logistic loss does, by
+    With shares r the gradient is 1 - p for the label and -(1 - p) r for the others, so that the margin of the label
+    over the log of the summed exponentials of the others moves as the margin of the logistic loss does, by
     q_label + sum r^2 q a unit.
     """
     others = math.log(sum(math.exp(s) for k, s in enumerate(scores) if k != label))
@@ -128,13 +128,20 @@ class Weight:
 
 
 @dataclass
+class Scales:
+    """T and S: sums of h and of h |x|^2, x scaled, over the examples that were learnt from."""
+
+    T: float = 0.0
+    S: float = 0.0
+
+
+@dataclass
 class OnlineTwin:
     parameters: OnlineParameters
     fields: dict[int, str] = field(default_factory=dict)
     table: dict[Monomial, Weight] = field(default_factory=dict)
     t: int = 0
-    T: float = 0.0
-    S: float = 0.0
+    scales: Scales = field(default_factory=Scales)
     low: float = math.inf
     high: float = -math.inf
     loss_sum: float = 0.0
@@ -188,35 +195,42 @@ class OnlineTwin:
                     ]
                 slot.N = abs(x)
         predictions = self.scores(features)
-        targets = [y] if K == 1 else [1.0 if k == y else -1.0 for k in range(K)]
         slopes, loss_now = self.slopes(predictions, y)
         self.loss_sum += h * loss_now
         self.t += 1
         if o.ftrl:
             self._ftrl(features, [h * d for d in slopes])
         else:
-            self._step(features, predictions, targets, slopes, h)
+            m = self._step(features, predictions, y, h)
+            if o.regularized:
+                self._shrink(self._eta(), m, h)
         self.low, self.high = min(self.low, y), max(self.high, y)
         return predictions
 
-    def _step(
-        self,
-        features: dict[Monomial, float],
-        predictions: list[float],
-        targets: list[float],
-        slopes: list[float],
-        h: float,
-    ) -> None:
+    def _eta(self) -> float:
         o = self.parameters
+        if o.adaptive:
+            return o.learning_rate
+        return o.learning_rate / (o.l2 * (self.t + 1)) if o.l2 > 0 else o.learning_rate / math.sqrt(self.t)
+
+    def _step(self, features: dict[Monomial, float], predictions: list[float], y: float, h: float) -> float:
+        """One step of all features, from these predictions; the answer is m."""
+        return self._move(features, predictions, y, h, self.scales)
+
+    def _move(
+        self, features: dict[Monomial, float], predictions: list[float], y: float, h: float, scales: Scales
+    ) -> float:
+        """One step of the features that share these scales."""
+        o = self.parameters
+        slopes, _ = self.slopes(predictions, y)
+        targets = [y] if o.n_outputs == 1 else [1.0 if k == y else -1.0 for k in range(o.n_outputs)]
         learns = any(h * d * d > 0 for d in slopes)
         if learns and o.normalized:
-            self.T += h
-            self.S += h * sum(x * x / self.table[key].N ** 2 for key, x in features.items() if x)
-        ratio = self.T / self.S if o.normalized and self.S > 0 else 1.0
+            scales.T += h
+            scales.S += h * sum(x * x / self.table[key].N ** 2 for key, x in features.items() if x)
+        ratio = scales.T / scales.S if o.normalized and scales.S > 0 else 1.0
         m = math.sqrt(ratio) if o.adaptive else ratio
-        eta = o.learning_rate
-        if not o.adaptive:
-            eta = eta / (o.l2 * (self.t + 1)) if o.l2 > 0 else eta / math.sqrt(self.t)
+        eta = self._eta()
         shared = sum(d * d for d in slopes) / 8 if o.loss == "softmax" else None
         H = eta * h
         outputs: list[tuple[int, dict[Monomial, float], float]] = []  # with rates and what a unit step does
@@ -243,8 +257,7 @@ class OnlineTwin:
                 u = invariant(o.loss, predictions[k], targets[k], H, q, o.quantile)
             for key, x in features.items():
                 self.table[key].w[k] += u * m * rates[key] * x
-        if o.regularized:
-            self._shrink(eta, m, h)
+        return m
 
     def _shrink(self, eta: float, m: float, h: float) -> None:
         """Every weight but the intercept flows down l1 |w| + l2 w^2 / 2, on the scale of features in [-1, 1]."""

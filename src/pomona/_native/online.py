@@ -67,12 +67,16 @@ class OnlineStruct(c.Structure):
             (name, c.c_int32)
             for name in (
                 "squares n_outputs stride real_bytes loss adaptive normalized invariant ftrl peer_order bounded gentle"
+                " residual"
             ).split()
         ],
         *[(name, c.c_double) for name in "learning_rate l1 l2 quantile ftrl_beta pause_at".split()],
         *[
             (name, c.c_double)
-            for name in "examples weight_sum scale_sum clock lowest highest loss_sum loss_weight".split()
+            for name in (
+                "examples weight_sum scale_sum clock lowest highest product_weight_sum product_scale_sum loss_sum"
+                " loss_weight"
+            ).split()
         ],
         ("features", c.c_uint64),
         ("nonzeros", c.c_uint64),

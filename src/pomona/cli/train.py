@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LOSSES = ("squared", "logistic", "hinge", "quantile", "poisson")
 UPDATES = ("adaptive", "adagrad", "sgd", "ftrl")
 HEURISTICS = ("auto", "weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm")
+PRODUCTS = ("auto", "joint", "residual")
 NUMERIC = ("hat", "onehot", "raw", "standard")
 
 DESCRIPTION = """\
@@ -124,7 +125,13 @@ def _add_apple_options(result: Parser) -> None:
     group = result.add_argument_group("apple: features that grow while learning")
     _option(group, "alpha", number(least=0, most=4), "A", "s^A new parents a round, s the features of an example")
     _option(group, "heuristic", one_of(*HEURISTICS), "NAME", ", ".join(HEURISTICS))
-    _option(group, "epochs", whole(1), "N", "equal parts of the data, a round after each but the last")
+    _option(group, "epochs", whole(1), "N", "parts of the data, a round after each but the last")
+    _option(
+        group, "schedule", one_of("early", "equal"), "KIND", "early (the first are shorter) or equal, as in the paper"
+    )
+    _option(
+        group, "products", one_of(*PRODUCTS), "KIND", "joint (learn with the rest), residual (what it leaves), auto"
+    )
     _option(group, "grow", one_of("all", "first"), "PASSES", "over all passes, or the first alone")
     _option(group, "rounds", wholes, "COUNTS", "rounds after so many examples, as in 1000,5000")
     _option(group, "degree", whole(1), "N", "most factors of a product (default: the epochs)")

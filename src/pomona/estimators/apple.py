@@ -14,11 +14,14 @@ from pomona.estimators.base import OnlineEstimator
 from pomona.estimators.classifier import OnlineClassifier
 from pomona.estimators.regressor import OnlineRegressor
 from pomona.online.heuristics import RULES
+from pomona.online.parameters import PRODUCTS
 
 _CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0, 4, closed="both")],
     "heuristic": [StrOptions({"auto", *RULES}), callable],
     "epochs": [Interval(Integral, 1, None, closed="left")],
+    "schedule": [StrOptions({"early", "equal"})],
+    "products": [StrOptions(set(PRODUCTS))],
     "grow": [StrOptions({"all", "first"})],
     "degree": [Interval(Integral, 1, None, closed="left"), None],
     "fallback": ["boolean"],
@@ -38,6 +41,8 @@ class AppleEstimator(OnlineEstimator):
             "alpha": float(self.alpha),
             "heuristic": self.heuristic,
             "epochs": int(self.epochs),
+            "schedule": self.schedule,
+            "products": self.products,
             "grow": self.grow,
             "degree": None if self.degree is None else int(self.degree),
             "fallback": bool(self.fallback),
@@ -72,7 +77,7 @@ class AppleEstimator(OnlineEstimator):
 class AppleClassifier(AppleEstimator, OnlineClassifier):
     """Classifier whose features grow while it learns: adaptive polynomial expansion.
 
-    It learns online. After each of ``epochs`` equal parts of the data but the last, the ``s ** alpha`` monomials that
+    It learns online. After each of ``epochs`` parts of the data but the last, the ``s ** alpha`` monomials that
     matter most become parents, s being the mean number of features of a row, and from then on the products of parents
     with all features are features too. So the degree can rise by one with each part, at a cost near that of
     linear learning (Agarwal, Beygelzimer, Hsu, Langford and Telgarsky, 2014).
@@ -88,6 +93,12 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
         picky ones test each product before it joins the features. A function takes
         :class:`pomona.online.heuristics.Statistics` and gives a score a monomial.
     epochs : int, default=6
+    schedule : {"early", "equal"}, default="early"
+        Whether epoch k ends after the share ``(k / epochs) ** 1.5`` of the data, so that products have more to learn
+        from, or all are equally long, as in the paper.
+    products : {"auto", "joint", "residual"}, default="auto"
+        Whether all weights follow the error of the whole prediction, as in the paper, or base features learn as if
+        alone and products what these leave; ``"auto"`` is residual where base features are many and rare, as words.
     grow : {"all", "first"}, default="all"
         Whether the epochs extend over all passes, or over the first alone, after which the features stay.
     degree : int or None, default=None
@@ -138,6 +149,8 @@ patience, multiclass, class_weight, random_state, verbose
         alpha: float = 1.0,
         heuristic: Any = "auto",
         epochs: int = 6,
+        schedule: str = "early",
+        products: str = "auto",
         grow: str = "all",
         degree: int | None = None,
         fallback: bool = False,
@@ -177,7 +190,7 @@ class AppleRegressor(AppleEstimator, OnlineRegressor):
 
     Parameters
     ----------
-    alpha, heuristic, epochs, grow, degree, fallback, expand, polish, numeric, passes
+    alpha, heuristic, epochs, schedule, products, grow, degree, fallback, expand, polish, numeric, passes
         As in :class:`AppleClassifier`.
     loss, quantile, update, learning_rate, l1, l2, squares, bins, categorical, text, ngrams, bits, memory, shuffle, \
 holdout, patience, random_state, verbose
@@ -211,6 +224,8 @@ holdout, patience, random_state, verbose
         alpha: float = 1.0,
         heuristic: Any = "auto",
         epochs: int = 6,
+        schedule: str = "early",
+        products: str = "auto",
         grow: str = "all",
         degree: int | None = None,
         fallback: bool = False,

@@ -30,6 +30,10 @@ TINY = np.nextafter(np.float32(0), np.float32(1))
 
 #: Where the number of examples is not known, rounds take place after this many and then whenever it has doubled.
 FIRST_ROUND = 1000
+#: How much earlier than equal epochs the early ones end: products that appear sooner have more to learn from.
+EARLY = 1.5
+#: Base features are many and rare where so many times as many have appeared as an example has.
+RARE = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +46,8 @@ class AppleParameters:
     #: Largest degree of a monomial; None: the number of epochs.
     degree: int | None = None
     fallback: bool = False
+    #: "joint", "residual", or "auto": found out in the first round.
+    products: str = "joint"
     #: Names of the fields whose features are multiplied; none: all.
     expand: tuple[str, ...] = ()
     #: At most 2**bits base features and as many products have weights of their own, beyond which products are hashed;
@@ -56,6 +62,7 @@ class AppleParameters:
             epochs=options.epochs,
             degree=options.degree,
             fallback=options.fallback,
+            products=options.products,
             expand=tuple(options.expand),
             bits=options.bits,
         )
@@ -76,6 +83,12 @@ def equal_epochs(examples: int, epochs: int) -> list[int]:
     return [length * k for k in range(1, epochs) if length * k < examples]
 
 
+def early_epochs(examples: int, epochs: int) -> list[int]:
+    """Ends of all epochs but the last, the first of them being the shortest."""
+    ends = (math.ceil(examples * (k / epochs) ** EARLY) for k in range(1, epochs))
+    return sorted({end for end in ends if end < examples})
+
+
 class AppleLearner(OnlineLearner):
     """Marks the monomials that matter as parents while it learns, and multiplies them with the base features.
 
@@ -83,6 +96,11 @@ class AppleLearner(OnlineLearner):
     the end of an epoch the s^alpha monomials with the best score that are no parents yet become parents, s being the
     mean number of base features of an example (Algorithm 1). The cost of an example depends on its features and on the
     parents that it has, never on all parents.
+
+    Products learn together with the base features, all weights following the error of the whole prediction, or they
+    learn what the base features leave, which go on as if they were alone. The latter suits words and other features
+    that are many and rare: products of these are mostly chance, and would take from the base features what these can
+    learn from every example.
 
     Parameters
     ----------
@@ -105,6 +123,7 @@ class AppleLearner(OnlineLearner):
         self._expandable = np.zeros(0, np.bool_)
         self._field_marks = np.zeros(0, np.uint8)
         super().__init__(parameters, fields)
+        self._model.residual = self.apple.products == "residual"
         self._point()
 
     def _new_tables(self) -> AppleTables:
@@ -149,7 +168,10 @@ class AppleLearner(OnlineLearner):
         tables = self.grown
         tables.products_used = int(self.parents.describe().used)
         if self.rule is not None:
-            size = max(1, math.floor((self._model.nonzeros / self._model.examples) ** self.apple.alpha))
+            mean = self._model.nonzeros / self._model.examples
+            if not len(self.parents) and self.apple.products == "auto":
+                self._model.residual = len(tables.appeared(0)) > RARE * mean
+            size = max(1, math.floor(mean**self.apple.alpha))
             chosen = self._choose(size)
             if self.rule.trial is not None:
                 self._join(size)
@@ -364,6 +386,7 @@ class AppleLearner(OnlineLearner):
         by_degree = ", ".join(f"{count:,} of degree {i + 1}" for i, count in enumerate(degrees) if count)
         rounds = self.parents.rounds[-1] + 1 if len(self.parents) else 0
         words = f"{len(self.parents):,} chosen in {rounds} rounds" + (f": {by_degree}" if by_degree else "")
+        words += "; products learn what the other features leave" if self._model.residual else ""
         return {**report, "parents": degrees, "facts": {**report["facts"], "parents": words}}
 
     # ---- state ----
@@ -376,6 +399,7 @@ class AppleLearner(OnlineLearner):
             "parents": self.parents.header(),
             "schedule": None if self.schedule is None else list(self.schedule),
             "nonzeros": int(self._model.nonzeros),
+            "residual": bool(self._model.residual),
             "block": tables.block,
             "may_prune": tables.may_prune,
             "homes": tables.homes,
@@ -405,6 +429,7 @@ class AppleLearner(OnlineLearner):
         tables = learner.grown
         learner.parents = Parents.from_header(header["parents"], learner.parameters.squares)
         learner._model.nonzeros = header["nonzeros"]
+        learner._model.residual = header.get("residual", False)
         tables.block = header["block"]
         tables.may_prune = header.get("may_prune", True)
         tables.check_size(len(learner.parents))
@@ -481,6 +506,7 @@ def plan_rounds(learner: OnlineLearner, options: LearnOptions, examples: int | N
         learner.plan(options.rounds)
     elif examples is not None:
         passes = options.passes if options.grow == "all" else 1
-        learner.plan(equal_epochs(examples * passes, options.epochs))
+        epochs = early_epochs if options.schedule == "early" else equal_epochs
+        learner.plan(epochs(examples * passes, options.epochs))
     else:
         learner.plan(None)

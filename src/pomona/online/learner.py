@@ -23,7 +23,10 @@ from pomona.words import byte_words
 #: How products are hashed: a model of another way would find its weights in other places.
 HASHING = 2
 
-_RUNNING = ("examples", "weight_sum", "scale_sum", "clock", "lowest", "highest", "loss_sum", "loss_weight", "features")
+_RUNNING = tuple(
+    "examples weight_sum scale_sum clock lowest highest product_weight_sum product_scale_sum loss_sum loss_weight"
+    " features".split()
+)
 
 
 class OnlineLearner:
