@@ -10,10 +10,10 @@ figures of one run of established learners under the same protocol. Errors are 0
 those figures: no worse than poly2 on 80 % of the sets where it ran, no worse than linear on every set.
 
 text: 20 newsgroups and Reuters-21578 as hashed unigrams, official parts, all classes, one pass, learning rates tuned by
-progressive error; seconds of training over parsed chunks. Errors of lin and apple(0.25) are means over five orders of the
-training documents, as given and four at random: one order moves an error by a fiftieth. quad and cubic are timed on the
-first documents and compared by document. Bars: apple(0.25) within twice the time of linear, error below linear. (The
-paper's experiment has the same sets as one class against the rest.)
+progressive error; seconds of training over parsed chunks. Errors of lin and apple(0.25) are means over five orders of
+the training documents, as given and four at random: one order moves an error by a fiftieth. quad and cubic are timed on
+the first documents and compared by document. Bars: apple(0.25) within twice the time of linear, error below linear.
+(``apple`` has the same sets as one class against the rest, as the paper has.)
 
 Every finished run is one line of apple-converged.jsonl: a stopped benchmark goes on where it stopped.
 """
@@ -246,7 +246,8 @@ def _text(name: str, parts: Parts, args: argparse.Namespace, log: Log) -> None:
             rows = min(TIMED_ROWS.get(method.name, n), n)
             key = {"kind": "text", "set": name, "rows": n, "learner": method.label, "learnt": rows, "order": seed}
             key["heuristic"] = args.heuristic if method.base == "apple" else ""
-            _logged(log, key, lambda m=method, n=rows: _text_run(m, training.first(n), test, parts, args))
+            some = training.first(rows)
+            _logged(log, key, lambda m=method, some=some, test=test: _text_run(m, some, test, parts, args))
 
 
 def _text_run(method: Method, training: InMemory, test: Any, parts: Parts, args: argparse.Namespace) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 For every set: 80/20 random splits by seed, sets of several classes as their largest class against the rest, squared
 loss (--loss logistic: the second table), 0-1 or squared error on the test part. Methods: lin, quad, cubic (all degrees
 up to 3); apple at five values of alpha (6 equal epochs, parents by |w|); ssm likewise; and, with epochs and learning of
-products as pomona has them by itself, scaled (parents by |w| times the scale of the feature, which is the peer's rule); evidence (that times the root of the sum of squared gradients); reach
-(scaled times the root of the number of examples that had the feature); default (what a user gets who asks for nothing,
-with pomona's own encoding of columns, unlike all others); and the peer: Vowpal Wabbit's --stage_poly with the same
-number of rounds, and its baselines. The others get the same rows of the same features: numbers as they are (--scaled:
-moved to [0, 1]), categories one-hot, counts of words.
+products as pomona has them by itself, scaled (parents by |w| times the scale of the feature, which is the peer's rule);
+evidence (that times the root of the sum of squared gradients); reach (scaled times the root of the number of examples
+that had the feature); default (what a user gets who asks for nothing, with pomona's own encoding of columns, unlike all
+others). And the peer: Vowpal Wabbit's --stage_poly with the same number of rounds, and its baselines. The others get
+the same rows of the same features: numbers as they are (--scaled: moved to [0, 1]), categories one-hot, counts of words.
 
 The learning rate is tuned for each method by progressive validation loss on the first seed's training part: on all of
 it, or on as many rows as half of --cell-seconds allows. A method that would take more than --cell-seconds to
@@ -52,6 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--alphas", nargs="+", type=float, default=ALPHAS, metavar="A", help="default: the paper's five"
     )
+    names = list(dict.fromkeys(method.name for method in all_methods(peer=True)))
+    parser.add_argument(
+        "--methods", nargs="+", choices=names, default=names, metavar="M", help=f"default: all of {', '.join(names)}"
+    )
     parser.add_argument("--seeds", type=int, metavar="N", help="number of splits (default: 5; with --quick: 1)")
     parser.add_argument(
         "--rates", nargs="+", type=float, default=RATES, metavar="R", help=f"learning rates to try (default: {RATES})"
@@ -91,7 +95,8 @@ def run(args: argparse.Namespace) -> int:
             except FileNotFoundError as error:
                 print(f"left out: {error}")
                 continue
-            Runner(dataset, all_methods(peer, tuple(args.alphas)), args, log).run()
+            methods = [m for m in all_methods(peer, tuple(args.alphas)) if m.name in args.methods]
+            Runner(dataset, methods, args, log).run()
     done_saying()
     write_report(log, args)
     return 0
