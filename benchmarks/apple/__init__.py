@@ -7,7 +7,7 @@ products as pomona has them by itself, scaled (parents by |w| times the scale of
 evidence (that times the root of the sum of squared gradients); reach (scaled times the root of the number of examples
 that had the feature); default (what a user gets who asks for nothing, with pomona's own encoding of columns, unlike all
 others). And the peer: Vowpal Wabbit's --stage_poly with the same number of rounds, and its baselines. The others get
-the same rows of the same features: numbers as they are (--scaled: moved to [0, 1]), categories one-hot, counts of words.
+the same rows of the same features: numbers as they are (--scaled: moved to [0, 1]), categories one-hot, word counts.
 
 The learning rate is tuned for each method by progressive validation loss on the first seed's training part: on all of
 it, or on as many rows as half of --cell-seconds allows. A method that would take more than --cell-seconds to
