@@ -17,7 +17,7 @@ namespace {
 void move_slot(const pm_online& m, const char* from, char* to, bool taken) {
   const size_t bytes = static_cast<size_t>(m.stride) * static_cast<size_t>(m.real_bytes);
   const auto evidence = [&](const char* slot) {
-    const int64_t at = m.n_outputs == 1 ? 1 : 4 + (m.n_outputs + 3) / 4 * 4;
+    const int64_t at = m.n_outputs == 1 ? 1 : m.shared ? 2 : 4 + (m.n_outputs + 3) / 4 * 4;
     if (m.real_bytes == 8) return reinterpret_cast<const double*>(slot)[at];
     return static_cast<double>(reinterpret_cast<const float*>(slot)[at]);
   };
@@ -43,8 +43,10 @@ void score_slots(const pm_online& m, const Real* slot, int64_t n, float* scores)
   }
   for (int64_t i = 0; i < n; ++i, slot += m.stride) {
     double w = 0, G = 0;
+    scores[i] = 0;
+    if (m.normalized && slot[0] == 0) continue;  // it did not appear: nothing more of it is looked at
     for (int64_t k = 0; k < K; ++k)
-      w += std::fabs(static_cast<double>(slot[4 + k])), G += static_cast<double>(slot[sums + k]);
+      w += std::fabs(static_cast<double>(slot[4 + k])), G += static_cast<double>(slot[m.shared ? 2 : sums + k]);
     scores[i] = score_of<kind>(m, w, G, static_cast<double>(slot[0]));
   }
 }

@@ -55,8 +55,10 @@ class Multi {
       const bool ahead = r.n_slots * static_cast<uint64_t>(m_.stride) * sizeof(Real) > kCached;
       const uint64_t next = run.degree > 1 ? run.next_base : run.base;
       if (ahead)
-        for (int64_t j = 0; j < run.count; ++j)
-          __builtin_prefetch(slots + ((run.key(j) - run.base + next) & mask) * static_cast<uint64_t>(m_.stride), 1);
+        for (int64_t j = 0; j < run.count; ++j) {
+          const Real* const slot = slots + ((run.key(j) - run.base + next) & mask) * static_cast<uint64_t>(m_.stride);
+          for (const Real* line = slot; line < slot + m_.stride; line += 64 / sizeof(Real)) __builtin_prefetch(line, 1);
+        }
       for (int64_t j = 0; j < run.count; ++j) {
         const uint64_t at = run.key(j) & mask;
         add(slots + at * static_cast<uint64_t>(m_.stride), r.touched ? r.touched + at : nullptr, run.a * run.x[j],
@@ -127,7 +129,7 @@ class Multi {
     for (int64_t i = first; i < last; ++i) {
       Real* const w = slot_[i] + 4;
       const Real* const direction = direction_ + i * padded_;
-      if (m_.adaptive) {
+      if (m_.adaptive && !m_.shared) {
         for (int64_t k = 0; k < padded_; k += 4)
           store_quad<Real>(w + k, load_quad(w + k) + load_quad(u_ + k) * load_quad(direction + k));
       } else {
@@ -142,9 +144,22 @@ class Multi {
     return n;
   }
 
-  // Adds to the sums of squared gradients; directions are x / sqrt(G), and q what a unit step along them does.
+  // Adds to the sums of squared gradients; directions are x / sqrt(G), and q what a unit step along them does. Where the
+  // classes share their evidence, x becomes the direction.
   double directions(int64_t first, int64_t last) {
     double n = 0;
+    if (m_.shared) {
+      Real q = 0;
+      for (int64_t i = first; i < last; ++i) {
+        const Real x = x_[i], xx = x * x, G = slot_[i][2] + g2_[0] * xx, inverse = G > 0 ? 1 / root(G) : Real(0);
+        slot_[i][2] = G;
+        x_[i] = inverse * x;
+        q += inverse * xx;
+        n += static_cast<double>(xx);
+      }
+      std::fill(q_, q_ + K_, q);
+      return n;
+    }
     for (int64_t k = 0; k < padded_; ++k) q_[k] = 0;
     for (int64_t i = first; i < last; ++i) {
       const Real x = x_[i], xx = x * x;
@@ -213,14 +228,15 @@ class Multi {
 
   void add(Real* slot, double* touched, Real x, bool learning) {
     Real* const w = slot + 4;
-    const Real* const G = w + padded_;
+    const Real* const G = m_.shared ? slot + 2 : w + padded_;
+    const int64_t each = m_.shared ? 0 : 1;  // from the sum of one class to the next
     const double tau = regularized_ && touched ? m_.clock - *touched : 0;
     if (tau > 0 && learning) {
-      for (int64_t k = 0; k < K_; ++k) w[k] = shrunk(w[k], G[k], tau);
+      for (int64_t k = 0; k < K_; ++k) w[k] = shrunk(w[k], G[k * each], tau);
     }
     if (m_.normalized) x = scaled(slot, x, learning);
     if (tau > 0 && !learning) {
-      for (int64_t k = 0; k < K_; ++k) score_[k] += x * shrunk(w[k], G[k], tau);
+      for (int64_t k = 0; k < K_; ++k) score_[k] += x * shrunk(w[k], G[k * each], tau);
     } else {
       for (int64_t k = 0; k < padded_; k += 4)
         store_quad<Real>(score_ + k, load_quad(score_ + k) + load_quad(w + k) * x);
@@ -248,8 +264,9 @@ class Multi {
       const Real factor = keeps_ ? kept(growth) : m_.adaptive ? Real(1) : shrink;
       for (int64_t k = 0; k < padded_; ++k) {
         w[k] *= factor;
-        if (m_.adaptive) G[k] *= shrink * shrink;
+        if (m_.adaptive && !m_.shared) G[k] *= shrink * shrink;
       }
+      if (m_.shared) slot[2] *= shrink * shrink;
     } else {
       born_ = true;
     }

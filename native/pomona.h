@@ -91,7 +91,8 @@ typedef struct {
 // ---- the online learner ----
 // A slot belongs to one feature (monomial). With one output it is {w, G, s, z}: weight of the feature scaled to
 // [-1, 1], sum of squared gradients, 1 / (largest |x| seen), and the dual variable of FTRL. With K outputs it is
-// {s, 3 unused, w[P], G[P]} and z[P] for FTRL, where P is K rounded up to a multiple of four.
+// {s, 3 unused, w[P], G[P]} and z[P] for FTRL, where P is K rounded up to a multiple of four; or, where the classes share
+// their evidence, {s, unused, G, unused, w[P]}.
 typedef struct {
   void* slots;
   double* touched;   // value of `clock` when the slot was last regularised; NULL without l1 and l2
@@ -140,6 +141,7 @@ typedef struct {
                         // feature and r the derivative of the loss. NULL: not wanted
   int32_t squares;    // whether a feature may be multiplied with itself
   int32_t n_outputs;  // 1, or the number of classes
+  int32_t shared;     // whether the classes of a feature share one sum of squared gradients (softmax, adaptive updates)
   int32_t stride;     // numbers in a slot
   int32_t real_bytes; // 4 or 8
   int32_t loss;

@@ -66,8 +66,8 @@ class OnlineStruct(c.Structure):
         *[
             (name, c.c_int32)
             for name in (
-                "squares n_outputs stride real_bytes loss adaptive normalized invariant ftrl peer_order bounded gentle"
-                " residual"
+                "squares n_outputs shared stride real_bytes loss adaptive normalized invariant ftrl peer_order bounded"
+                " gentle residual"
             ).split()
         ],
         *[(name, c.c_double) for name in "learning_rate l1 l2 quantile ftrl_beta pause_at".split()],

@@ -67,7 +67,7 @@ class OnlineLearner:
     def _configure(self) -> None:
         parameters, model = self.parameters, self._model
         for name in (
-            "squares n_outputs stride adaptive normalized invariant ftrl peer_order bounded gentle"
+            "squares n_outputs shared stride adaptive normalized invariant ftrl peer_order bounded gentle"
             " learning_rate l1 l2 quantile ftrl_beta"
         ).split():
             setattr(model, name, getattr(parameters, name))
@@ -186,8 +186,8 @@ class OnlineLearner:
         w, s = (slots[:, 0], slots[:, 2]) if K == 1 else (slots[:, 4 : 4 + K], slots[:, 0])
         w, s = w.astype(np.float64), s.astype(np.float64)
         if self.parameters.regularized:
-            sums = 4 + self.parameters.padded_outputs
-            G = (slots[:, 1] if K == 1 else slots[:, sums : sums + K]).astype(np.float64)
+            G = slots[:, self.parameters.sums].astype(np.float64)
+            G = G[:, 0] if K == 1 else G
             waited = self._model.clock - taken(self.tables.touched[table], places)
             speed = np.where(G > 0, 1 / np.sqrt(np.where(G > 0, G, 1.0)), 0.0) if self.parameters.adaptive else 1.0
             tau = speed * (waited if K == 1 else waited[:, None])
@@ -386,6 +386,15 @@ class OnlineLearner:
                 arrays[f"touched{i}"] = touched[used]
         return State(header, arrays)
 
+    def _slots_of(self, stored: NDArray[Any]) -> NDArray[Any]:
+        """Slots as they are today. Earlier models with softmax have a sum of squared gradients for every class."""
+        parameters, K, P = self.parameters, self.parameters.n_outputs, self.parameters.padded_outputs
+        if not parameters.shared or stored.shape[1] == parameters.stride:
+            return stored
+        slots = stored[:, : parameters.stride].copy()
+        slots[:, parameters.sums] = stored[:, 4 + P : 4 + P + K].max(axis=1, keepdims=True)
+        return slots
+
     @classmethod
     def _new(cls, header: dict[str, Any]) -> OnlineLearner:
         """A learner that has learnt nothing, with the parameters of the header."""
@@ -404,12 +413,12 @@ class OnlineLearner:
         learner.n_columns = header["n_columns"]
         learner.names = FeatureNames.from_arrays(learner._hashed_slots, header["named"], arrays)
         tables = learner.tables
-        tables.intercept[:] = arrays["intercept"]
+        tables.intercept[:] = learner._slots_of(arrays["intercept"][None])[0]
         tables.hashed = list(header["hashed"])
         for i, size in enumerate(header["sizes"]):
             used = arrays.get(f"used{i}", slice(None))
             tables.slots[i], tables.touched[i] = tables._empty(size), tables._clocks(size)
-            tables.slots[i][used] = arrays[f"slots{i}"]
+            tables.slots[i][used] = learner._slots_of(arrays[f"slots{i}"])
             if len(tables.touched[i]):
                 tables.touched[i][used] = arrays[f"touched{i}"]
         if header["mapped"]:

@@ -120,7 +120,20 @@ class OnlineParameters:
     @property
     def stride(self) -> int:
         """Numbers in a slot: see ``pm_online`` in native/pomona.h."""
-        return 4 if self.n_outputs == 1 else 4 + (3 if self.ftrl else 2) * self.padded_outputs
+        blocks = 3 if self.ftrl else 1 if self.shared else 2
+        return 4 if self.n_outputs == 1 else 4 + blocks * self.padded_outputs
+
+    @property
+    def shared(self) -> bool:
+        """Whether the classes of a feature share one sum of squared gradients."""
+        return self.loss == "softmax" and self.n_outputs > 1 and self.adaptive and not self.ftrl
+
+    @property
+    def sums(self) -> slice:
+        """Where the sums of squared gradients stand in a slot."""
+        if self.n_outputs == 1:
+            return slice(1, 2)
+        return slice(2, 3) if self.shared else slice(4 + self.padded_outputs, 4 + self.padded_outputs + self.n_outputs)
 
     @property
     def padded_outputs(self) -> int:

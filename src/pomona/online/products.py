@@ -14,7 +14,7 @@ from pomona.online.tables import Tables, region, taken
 
 #: A table found by key grows when it is fuller than this.
 FULLEST = 0.7
-#: Blocks together have at most so many slots: beyond, most of them would stay empty.
+#: Blocks together have at most so many slots of 16 bytes: beyond, most of them would stay empty.
 LARGEST_BLOCKS = 1 << 20
 #: A table found by key has at most 2**KEY_BITS slots, unless another number is given. Of more products most occur once
 #: or twice: to drop the weakest cost no accuracy that could be measured, and to wait for memory took more than half of
@@ -116,7 +116,7 @@ class AppleTables(Tables):
             block = max(n_rows, block + block // 2 if block > 4 else 0)
             block = (-(-block // 4) | 1) * 4
         needed = len(parents) * block
-        if needed > min(self.product_limit, LARGEST_BLOCKS):
+        if needed > min(self.product_limit, LARGEST_BLOCKS * 16 // self.slot_bytes):
             self._to_keys(parents)
             return
         old, rows = self.block, len(self.slots[1]) // self.block
@@ -222,13 +222,12 @@ class AppleTables(Tables):
         slots, single = self.slots[table][start:stop], self.parameters.n_outputs == 1
         if self.parameters.normalized:
             return start + np.flatnonzero(slots[:, 2 if single else 0] != 0)
-        return start + np.flatnonzero(slots[:, :2].any(axis=1) if single else slots[:, 4:].any(axis=1))
+        return start + np.flatnonzero(slots[:, :2].any(axis=1) if single else slots[:, 2:].any(axis=1))
 
     def evidence(self, table: int, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """Sums of squared gradients, over all outputs."""
-        K, P = self.parameters.n_outputs, self.parameters.padded_outputs
-        sums = self.slots[table][places, 1:2] if K == 1 else self.slots[table][places, 4 + P : 4 + P + K]
-        return np.asarray(sums.sum(axis=1, dtype=np.float64))
+        sums = self.slots[table][places, self.parameters.sums].sum(axis=1, dtype=np.float64)
+        return np.asarray(sums * self.parameters.n_outputs if self.parameters.shared else sums)
 
     def used_products(self) -> NDArray[np.int64]:
         """Slots of products that hold anything."""

@@ -70,7 +70,7 @@ class Tables:
     def used(self) -> int:
         """Slots that have learnt something."""
         if self.parameters.n_outputs > 1:
-            return sum(int(np.count_nonzero(slots[:, 4:].any(axis=1))) for slots in self.slots)
+            return sum(int(np.count_nonzero(slots[:, 2:].any(axis=1))) for slots in self.slots)
         return sum(int(np.count_nonzero((slots[:, 0] != 0) | (slots[:, 1] != 0))) for slots in self.slots)
 
     def describe(self, model: _native.OnlineStruct) -> None:
@@ -142,7 +142,7 @@ def region(slots: NDArray[Any], touched: NDArray[np.float64], hashed: bool) -> _
 def _widened(table: NDArray[Any], old: OnlineParameters, new: OnlineParameters) -> NDArray[Any]:
     wide = np.zeros((len(table), new.stride), new.real)
     wide[:, :4] = table[:, :4]
-    for block in range(3 if new.ftrl else 2):
+    for block in range(3 if new.ftrl else 1 if new.shared else 2):
         from_, to = 4 + block * old.padded_outputs, 4 + block * new.padded_outputs
         wide[:, to : to + old.n_outputs] = table[:, from_ : from_ + old.n_outputs]
     return wide
