@@ -90,7 +90,8 @@ class Peer:
         scratch.mkdir(parents=True, exist_ok=True)
         for name, part in (("train", split.train), ("test", split.test)):
             write_vw(scratch / f"{name}.vw", part.X, [f"{value:.8g}" for value in part.y.tolist()])
-        Workspace(f"-d {scratch}/train.vw --quiet --noop -k --cache_file {scratch}/cache").finish()
+        # With fewer bits than a later run has, that run would write it anew, and only for the rows it is given.
+        Workspace(f"-d {scratch}/train.vw --quiet --noop -k --cache_file {scratch}/cache -b {MOST_BITS}").finish()
 
     def bits(self, method: Method) -> int:
         """Room for four times the features there can be: collisions are not what is measured."""
