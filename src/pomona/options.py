@@ -76,9 +76,9 @@ class LearnOptions:
     heuristic: str | Callable[..., Any] = "auto"
     #: apple: parts of the data, with a round after each but the last.
     epochs: int = 6
-    #: apple: "early", epoch k ending after the share (k / epochs) ** 1.5 of the data, or "equal" parts as in the
-    #: paper.
-    schedule: Literal["early", "equal"] = "early"
+    #: apple: "early", epoch k ending after the share (k / epochs) ** 1.5 of the data, "equal" parts as in the paper, or
+    #: "auto": early in one pass, equal over several, where products have enough to learn from.
+    schedule: Literal["auto", "early", "equal"] = "auto"
     #: apple: "joint", all weights follow the error of the whole prediction, as in the paper; "residual", base features
     #: learn as if alone and products what these leave; or "auto": residual where base features are many and rare.
     products: Literal["auto", "joint", "residual"] = "auto"

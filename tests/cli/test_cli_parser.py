@@ -12,7 +12,7 @@ from pomona.cli import common, train
 from pomona.cli.parser import interactions, joined, names, number, one_of, size, whole
 from pomona.encode.columns import NUMERIC_WORDS
 from pomona.online.heuristics import RULES
-from pomona.online.parameters import LOSSES, PRODUCTS, UPDATES
+from pomona.online.parameters import LOSSES, PRODUCTS, SCHEDULES, UPDATES
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
 from pomona.source.open import FORMATS
 
@@ -36,7 +36,7 @@ def test_the_choices_are_those_of_the_library() -> None:
     assert set(train.NUMERIC) == set(NUMERIC_WORDS)
     assert (train.LOSSES, train.UPDATES) == (LOSSES[:-1], UPDATES)
     assert set(train.HEURISTICS) == {"auto", *RULES}
-    assert train.PRODUCTS == PRODUCTS
+    assert (train.SCHEDULES, train.PRODUCTS) == (SCHEDULES, PRODUCTS)
 
 
 def test_every_option_of_learning_can_be_given() -> None:

@@ -64,7 +64,9 @@ def test_epochs_extend_over_all_passes_or_the_first(tmp_path: Path) -> None:
     path = text(tmp_path / "a.vw")
     over_all = train(path, learn=dataclasses.replace(APPLE, passes=3))
     first = train(path, learn=dataclasses.replace(APPLE, passes=3, grow="first"))
-    assert over_all.learner.schedule == [123, 347, 637, 980, 1370]
+    assert over_all.learner.schedule == [300, 600, 900, 1200, 1500]  # equal: there is enough to learn from
+    early = train(path, learn=dataclasses.replace(APPLE, passes=3, schedule="early"))
+    assert early.learner.schedule == [123, 347, 637, 980, 1370]
     assert first.learner.schedule == []  # and frozen since
     assert rounds(over_all) == rounds(first) == 5
 
@@ -143,7 +145,7 @@ def test_a_column_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         ({"alpha": float("nan")}, "alpha must be a number from 0 to 4; got nan"),
         ({"epochs": 0}, "epochs must be a whole number >= 1; got 0"),
         ({"degree": 0}, "degree must be None or >= 1; got 0"),
-        ({"schedule": "late"}, "the schedule must be early or equal; got 'late'"),
+        ({"schedule": "late"}, "the schedule must be one of auto, early, equal; got 'late'"),
         ({"products": "none"}, "products must be one of auto, joint, residual; got 'none'"),
         ({"grow": "none"}, "grow must be all or first; got 'none'"),
         ({"rounds": (5, 5)}, r"rounds must be rising numbers of examples above 0; got \(5, 5\)"),

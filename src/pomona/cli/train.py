@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LOSSES = ("squared", "logistic", "hinge", "quantile", "poisson")
 UPDATES = ("adaptive", "adagrad", "sgd", "ftrl")
 HEURISTICS = ("auto", "weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm")
+SCHEDULES = ("auto", "early", "equal")
 PRODUCTS = ("auto", "joint", "residual")
 NUMERIC = ("hat", "onehot", "raw", "standard")
 
@@ -127,7 +128,7 @@ def _add_apple_options(result: Parser) -> None:
     _option(group, "heuristic", one_of(*HEURISTICS), "NAME", ", ".join(HEURISTICS))
     _option(group, "epochs", whole(1), "N", "parts of the data, a round after each but the last")
     _option(
-        group, "schedule", one_of("early", "equal"), "KIND", "early (the first are shorter) or equal, as in the paper"
+        group, "schedule", one_of(*SCHEDULES), "KIND", "early (the first are shorter), equal (as in the paper), auto"
     )
     _option(
         group, "products", one_of(*PRODUCTS), "KIND", "joint (learn with the rest), residual (what it leaves), auto"

@@ -14,13 +14,13 @@ from pomona.estimators.base import OnlineEstimator
 from pomona.estimators.classifier import OnlineClassifier
 from pomona.estimators.regressor import OnlineRegressor
 from pomona.online.heuristics import RULES
-from pomona.online.parameters import PRODUCTS
+from pomona.online.parameters import PRODUCTS, SCHEDULES
 
 _CONSTRAINTS: dict[str, list[Any]] = {
     "alpha": [Interval(Real, 0, 4, closed="both")],
     "heuristic": [StrOptions({"auto", *RULES}), callable],
     "epochs": [Interval(Integral, 1, None, closed="left")],
-    "schedule": [StrOptions({"early", "equal"})],
+    "schedule": [StrOptions(set(SCHEDULES))],
     "products": [StrOptions(set(PRODUCTS))],
     "grow": [StrOptions({"all", "first"})],
     "degree": [Interval(Integral, 1, None, closed="left"), None],
@@ -93,9 +93,9 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
         picky ones test each product before it joins the features. A function takes
         :class:`pomona.online.heuristics.Statistics` and gives a score a monomial.
     epochs : int, default=6
-    schedule : {"early", "equal"}, default="early"
+    schedule : {"auto", "early", "equal"}, default="auto"
         Whether epoch k ends after the share ``(k / epochs) ** 1.5`` of the data, so that products have more to learn
-        from, or all are equally long, as in the paper.
+        from, or all are equally long, as in the paper; ``"auto"`` is early in one pass, equal over several.
     products : {"auto", "joint", "residual"}, default="auto"
         Whether all weights follow the error of the whole prediction, as in the paper, or base features learn as if
         alone and products what these leave; ``"auto"`` is residual where base features are many and rare, as words.
@@ -149,7 +149,7 @@ patience, multiclass, class_weight, random_state, verbose
         alpha: float = 1.0,
         heuristic: Any = "auto",
         epochs: int = 6,
-        schedule: str = "early",
+        schedule: str = "auto",
         products: str = "auto",
         grow: str = "all",
         degree: int | None = None,
@@ -224,7 +224,7 @@ holdout, patience, random_state, verbose
         alpha: float = 1.0,
         heuristic: Any = "auto",
         epochs: int = 6,
-        schedule: str = "early",
+        schedule: str = "auto",
         products: str = "auto",
         grow: str = "all",
         degree: int | None = None,

@@ -506,7 +506,8 @@ def plan_rounds(learner: OnlineLearner, options: LearnOptions, examples: int | N
         learner.plan(options.rounds)
     elif examples is not None:
         passes = options.passes if options.grow == "all" else 1
-        epochs = early_epochs if options.schedule == "early" else equal_epochs
+        early = options.passes == 1 if options.schedule == "auto" else options.schedule == "early"
+        epochs = early_epochs if early else equal_epochs
         learner.plan(epochs(examples * passes, options.epochs))
     else:
         learner.plan(None)

@@ -17,7 +17,8 @@ from pomona.task import Task
 
 #: In the order of ``pm_loss``.
 LOSSES = ("squared", "logistic", "hinge", "quantile", "poisson", "softmax")
-#: How products of apple learn.
+#: When epochs of apple end, and how its products learn.
+SCHEDULES = ("auto", "early", "equal")
 PRODUCTS = ("auto", "joint", "residual")
 UPDATES = ("adaptive", "adagrad", "sgd", "ftrl")
 INTERACTIONS = ("linear", "quadratic", "cubic")
@@ -177,7 +178,7 @@ def _check_apple(options: LearnOptions, demand: Callable[[bool, str, object], No
         rule_of(options.heuristic)
     demand(0 <= options.alpha <= 4, "alpha must be a number from 0 to 4", options.alpha)
     demand(options.epochs >= 1, "epochs must be a whole number >= 1", options.epochs)
-    demand(options.schedule in ("early", "equal"), "the schedule must be early or equal", options.schedule)
+    demand(options.schedule in SCHEDULES, f"the schedule must be one of {', '.join(SCHEDULES)}", options.schedule)
     demand(options.products in PRODUCTS, f"products must be one of {', '.join(PRODUCTS)}", options.products)
     demand(options.grow in ("all", "first"), "grow must be all or first", options.grow)
     demand(options.degree is None or options.degree >= 1, "degree must be None or >= 1", options.degree)
