@@ -14,7 +14,8 @@ from pomona.chunk import Chunk
 from pomona.errors import OptionError
 from pomona.learner import State
 from pomona.online import products
-from pomona.online.apple import AppleLearner, AppleParameters, equal_epochs
+from pomona.online.apple import AppleLearner, AppleParameters
+from pomona.online.epochs import equal_epochs
 from pomona.online.heuristics import Statistics
 from pomona.online.parameters import OnlineParameters
 from pomona.online.parents import ROOT, Parents

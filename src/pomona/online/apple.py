@@ -14,6 +14,7 @@ from pomona import _native
 from pomona.chunk import Chunk, RowChunk
 from pomona.errors import OptionError
 from pomona.learner import State
+from pomona.online.epochs import early_epochs, equal_epochs
 from pomona.online.heuristics import Heuristic, Statistics, rule_of
 from pomona.online.learner import OnlineLearner
 from pomona.online.parameters import OnlineParameters
@@ -30,8 +31,6 @@ TINY = np.nextafter(np.float32(0), np.float32(1))
 
 #: Where the number of examples is not known, rounds take place after this many and then whenever it has doubled.
 FIRST_ROUND = 1000
-#: How much earlier than equal epochs the early ones end: products that appear sooner have more to learn from.
-EARLY = 1.5
 #: Base features are many and rare where so many times as many have appeared as an example has.
 RARE = 32
 
@@ -75,18 +74,6 @@ class AppleParameters:
         # A function cannot go to a file: the model predicts and learns on, but its parents no longer change.
         own = self.heuristic if isinstance(self.heuristic, str) else None
         return {**asdict(self), "heuristic": own}
-
-
-def equal_epochs(examples: int, epochs: int) -> list[int]:
-    """Ends of all epochs but the last: ``examples`` in equal parts."""
-    length = -(-examples // epochs)
-    return [length * k for k in range(1, epochs) if length * k < examples]
-
-
-def early_epochs(examples: int, epochs: int) -> list[int]:
-    """Ends of all epochs but the last, the first of them being the shortest."""
-    ends = (math.ceil(examples * (k / epochs) ** EARLY) for k in range(1, epochs))
-    return sorted({end for end in ends if end < examples})
 
 
 class AppleLearner(OnlineLearner):
