@@ -95,14 +95,14 @@ class Example {
   // Bytes for examples of at most n features, which the expansion makes `expanded`.
   static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
     return (model.parents ? Parents<Real>::bytes(model, n, expanded) : 0) + 9 * 64 + (n + 1) * static_cast<int64_t>(4 * sizeof(uint32_t) + sizeof(uint16_t) + 2 * sizeof(Real) + 8) +
-           (expanded + 1) * static_cast<int64_t>(sizeof(Real));
+           (expanded + 1 + 3 * kLanes) * static_cast<int64_t>(sizeof(Real));
   }
 
   Example(const pm_online& model, char* memory, int64_t n, int64_t expanded)
       : model_(model), row_(take<uint32_t>(memory, n)), key_(take<uint32_t>(memory, n)),
         last_row_(take<uint32_t>(memory, n)), below_(take<uint32_t>(memory, n)),
-        field_(take<uint16_t>(memory, n)), x_(take<Real>(memory, n)), last_x_(take<Real>(memory, n)),
-        sort_(take<uint64_t>(memory, n)), product_x_(take<Real>(memory, expanded)) {
+        field_(take<uint16_t>(memory, n)), x_(take<Real>(memory, n + kLanes)), last_x_(take<Real>(memory, n)),
+        sort_(take<uint64_t>(memory, n)), product_x_(take<Real>(memory, expanded + 2 * kLanes)) {
     for (int64_t p = 0; p < 3 * model.n_products; ++p) by_field_ |= model.products[p] >= 0;
     if (model.parents) parents_.emplace(model, memory, n, expanded);
     as_they_are_ = as_they_are(model);
@@ -174,6 +174,7 @@ class Example {
     if (model_.n_products) {
       if (!sorted_) sort_by_row();
       if (!prepare_products(grow)) return false;
+      multiply_all();
     }
     linear_ = {1, 0, row_, x_, n_, Real(1), sorted_};
     return true;
@@ -192,8 +193,8 @@ class Example {
     if (parents_) parent_runs(visit);
     for (int64_t p = 0; p < model_.n_products; ++p) {
       const int32_t* const fields = model_.products + 3 * p;
-      const int degree = fields[2] == PM_NO_FIELD ? 2 : 3;
-      if (complete() && !model_.regions[degree - 1].hashed && fields[0] == PM_ALL_FIELDS)
+      const int degree = degree_of(fields);
+      if (as_one_run(fields, degree))
         visit(all_products(degree));
       else
         degree == 2 ? pair_runs(fields, visit) : triple_runs(fields, visit);
@@ -336,6 +337,8 @@ class Example {
     return c.column_fields && !c.wide ? static_cast<uint16_t>(static_cast<const uint32_t*>(c.indices)[k]) : 0;
   }
 
+  static int degree_of(const int32_t* fields) { return fields[2] == PM_NO_FIELD ? 2 : 3; }
+
   // Slots of products are numbered by falling rows, so rows must rise.
   void sort_by_row() {
     for (int64_t i = 0; i < n_; ++i) sort_[i] = static_cast<uint64_t>(row_[i]) << 32 | static_cast<uint32_t>(i);
@@ -368,23 +371,31 @@ class Example {
   // Whether the rows are 0, 1 … n - 1, so that the slots of all products are neighbours.
   bool complete() const { return sorted_ && n_ && row_[n_ - 1] == n_ - 1 && model_.squares; }
 
+  bool as_one_run(const int32_t* fields, int degree) const {
+    return complete() && !model_.regions[degree - 1].hashed && fields[0] == PM_ALL_FIELDS;
+  }
   // All products as one run. Their values follow the order of slots: x_i x_j for j <= i, and so on for three.
   Run<Real> all_products(int degree) const {
-    Real* const start = product_x_ + (degree == 3 ? n_ * (n_ + 1) / 2 : 0);
-    Real* out = start;
-    for (int64_t i = 0; i < n_; ++i) {
-      if (degree == 2) {
-        for (int64_t j = 0; j <= i; ++j) out[j] = x_[i] * x_[j];
-        out += i + 1;
-        continue;
-      }
-      for (int64_t j = 0; j <= i; ++j) {
-        const Real a = x_[i] * x_[j];
-        for (int64_t k = 0; k <= j; ++k) out[k] = a * x_[k];
-        out += j + 1;
+    return Run<Real>{degree, 0, nullptr, products_of(degree), static_cast<int64_t>(slots_needed(degree, n_)), Real(1), true};
+  }
+  Real* products_of(int degree) const { return product_x_ + (degree == 3 ? n_ * (n_ + 1) / 2 + kLanes : 0); }
+
+  // Makes the values of such runs in whole vectors: what is written behind a row of products, the next row overwrites.
+  void multiply_all() {
+    for (int64_t p = 0; p < model_.n_products; ++p) {
+      const int32_t* const fields = model_.products + 3 * p;
+      const int degree = degree_of(fields);
+      if (!as_one_run(fields, degree)) continue;
+      Real* out = products_of(degree);
+      const auto times_first = [&](Real a, int64_t count) __attribute__((always_inline)) {
+        for (int64_t k = 0; k < count; k += kLanes) store(out + k, a * pm::PM_ISA::load(x_ + k));
+        out += count;
+      };
+      for (int64_t i = 0; i < n_; ++i) {
+        if (degree == 2) times_first(x_[i], i + 1);
+        else for (int64_t j = 0; j <= i; ++j) times_first(x_[i] * x_[j], j + 1);
       }
     }
-    return Run<Real>{degree, 0, nullptr, start, out - start, Real(1), true};
   }
 
   bool in(int32_t field, int64_t i) const { return field == PM_ALL_FIELDS || field == field_[i]; }

@@ -162,6 +162,12 @@ inline __attribute__((always_inline)) unsigned bits_of(OctetMask v) {
   return static_cast<unsigned>(_mm256_movemask_ps((__m256)v));
 }
 #else
+inline __attribute__((always_inline)) Octet load_quads(const float* low, const float* high) {
+  Octet v;
+  std::memcpy(&v, low, sizeof v / 2);
+  std::memcpy(reinterpret_cast<char*>(&v) + sizeof v / 2, high, sizeof v / 2);
+  return v;
+}
 inline __attribute__((always_inline)) Four lower(Octet v) {
   Four half;
   std::memcpy(&half, &v, sizeof half);
@@ -180,10 +186,13 @@ inline __attribute__((always_inline)) unsigned bits_of(FourMask v) {
   return (v[0] & 1u) | (v[1] & 2u) | (v[2] & 4u) | (v[3] & 8u);
 #endif
 }
-template <class Mask>
-inline __attribute__((always_inline)) bool any(Mask v) {
-  return bits_of(v) != 0;
+#if !defined(__AVX__)
+inline __attribute__((always_inline)) unsigned bits_of(OctetMask v) {
+  FourMask half[2];
+  std::memcpy(half, &v, sizeof v);
+  return bits_of(half[0]) | bits_of(half[1]) << 4;
 }
+#endif
 
 }  // namespace PM_ISA
 }  // namespace pm

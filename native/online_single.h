@@ -30,13 +30,15 @@ class Single : Slots<Real> {
     G_ = start + step;
     x_ = start + 2 * step;
     at_ = reinterpret_cast<S**>(start + 3 * step);
+    marks_ = reinterpret_cast<uint8_t*>(at_ + max_features + 1 + kLanes);
+    nothing_.s = 1;
     regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
     in_octets_ = sizeof(Real) == sizeof(float) && !regularized_;
   }
   static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
     return Example<Real>::bytes(model, max_features, max_expanded) + 128 +
            3 * (max_expanded + 1 + 4 * 16) * static_cast<int64_t>(sizeof(Real)) +
-           (max_features + 1 + kLanes) * static_cast<int64_t>(sizeof(S*));
+           (max_features + 1 + kLanes) * static_cast<int64_t>(sizeof(S*)) + max_expanded / kLanes + 2 * kLanes;
   }
 
   Example<Real>& example() { return example_; }
@@ -118,6 +120,9 @@ class Single : Slots<Real> {
 
  private:
   using typename Slots<Real>::Sums;
+  using typename Slots<Real>::InOrder;
+  using typename Slots<Real>::Listed;
+  using typename Slots<Real>::ByKey;
   using Slots<Real>::m_;
   using Slots<Real>::keeps_;
   using Slots<Real>::rescaled_;
@@ -163,13 +168,19 @@ class Single : Slots<Real> {
     const auto gather = [&](const Run<Real>& run) {
       keeps_ = keeps(m_, run.degree);
       double* const touched = m_.regions[run.degree - 1].touched;
-      for (int64_t j = 0; j < run.count; ++j) {
+      const int64_t first = n_, bytes = run.count / 8 + 1;
+      const auto one = [&](int64_t j, bool grows) {
         const uint64_t at = place(run, j);
-        gather_one(region(run)[at], regularized_ ? touched + at : nullptr, run.a * run.x[j], learning);
-      }
+        n_ = first + j;
+        return gather_one(region(run)[at], regularized_ ? touched + at : nullptr, run.a * run.x[j], learning, grows);
+      };
+      std::memset(marks_, 0, static_cast<size_t>(bytes) + sizeof(uint64_t));
+      for (int64_t j = 0; j < run.count; ++j) marks_[j / 8] |= static_cast<uint8_t>(!one(j, false) << j % 8);
+      this->each_mark(marks_, bytes, [&](int64_t j) { one(j, true); });
+      n_ = first + run.count;
     };
     gather(example_.linear());
-    if (m_.intercept) gather_one(*intercept(), nullptr, Real(1), learning);
+    if (m_.intercept) gather_one(*intercept(), nullptr, Real(1), learning, true);
     n_features_ = n_;
     end_with_nothing();
     n_ = whole_lanes(n_);
@@ -193,21 +204,26 @@ class Single : Slots<Real> {
   // The base features, which fill whole vectors, have been gathered.
   inline __attribute__((always_inline)) void end_base(const Sums& sums) {
     n_base_ = n_;
-    if (m_.residual) base_dot_ = sum<Real>(sums.total), base_squares_ = sum<Real>(sums.squares);
+    if (m_.residual) base_dot_ = sums.all(), base_squares_ = sums.all_squares();
   }
   inline __attribute__((always_inline)) double finish(const Sums& sums) {
-    squares_ = sum<Real>(sums.squares);
-    return sum<Real>(sums.total);
+    squares_ = sums.all_squares();
+    return sums.all();
   }
 
-  void gather_one(S& slot, double* touched, Real x, bool learning) {
+  // Whether it is done: where x is larger than ever, or the first, and `grows` is false, it counts as zero for now. Scales
+  // grow when all slots of a run were read, here as for eight at a time: two features may share a slot.
+  bool gather_one(S& slot, double* touched, Real x, bool learning, bool grows) {
     S value = slot;
     if (touched && value.w != 0) {
       const double speed = m_.adaptive ? (value.G > 0 ? 1 / std::sqrt(static_cast<double>(value.G)) : 0) : 1;
       value.w = regularized(value.w, speed * (m_.clock - *touched), m_.l1, m_.l2);
     }
-    if (m_.normalized) x = learning ? this->template scaled<true>(value, slot, x) : this->template scaled<false>(value, slot, x);
+    const bool done = grows || !m_.normalized || (value.s > 0 && std::fabs(x * value.s) <= 1);
+    if (!done) x = 0;
+    else if (m_.normalized) x = learning ? this->template scaled<true>(value, slot, x) : this->template scaled<false>(value, slot, x);
     w_[n_] = value.w, G_[n_] = value.G, x_[n_++] = x;
+    return done;
   }
 
   // ---- eight features at a time ----
@@ -228,22 +244,6 @@ class Single : Slots<Real> {
 
   struct Nothing {  // to ask for ahead
     void operator()(int64_t) const {}
-  };
-
-  // Where the slot of feature j of a run is: one behind another, in a list, or found by key.
-  struct InOrder {
-    S* first;
-    inline __attribute__((always_inline)) S* operator()(int64_t j) const { return first + j; }
-  };
-  struct Listed {
-    S* const* list;
-    inline __attribute__((always_inline)) S* operator()(int64_t j) const { return list[j]; }
-  };
-  struct ByKey {
-    S* slots;
-    const uint32_t* keys;
-    uint64_t base, mask;
-    inline __attribute__((always_inline)) S* operator()(int64_t j) const { return slots + ((base + keys[j]) & mask); }
   };
 
   template <bool learning>
@@ -301,22 +301,33 @@ class Single : Slots<Real> {
     const float* const values = run.x;
     float *const w = w_ + n_, *const G = G_ + n_, *const x = x_ + n_;
     const bool normalized = m_.normalized, unit = linear && m_.intercept;
+    uint8_t* marks = marks_;
     Sums all = sums;  // a copy, which can stay in registers
-    const auto gather = [&](auto of, int64_t first, Octet value) __attribute__((always_inline)) {
-      this->template gather_eight<learning>([=](int k) __attribute__((always_inline)) { return of(first + k); }, value,
-                                            normalized, w + j, G + j, x + j, all);
+    const auto gather = [&](auto eight, Octet value) __attribute__((always_inline)) {
+      this->gather_eight(eight, in_lanes(eight, value), normalized, w + j, G + j, x + j, marks++, all);
     };
     for (; j + 8 <= count; j += 8) {
       ask(j);
       ask(j + 4);
-      gather(slot, j, linear ? load(values + j) : a * load(values + j));
+      gather(slot.eight(j), linear ? load(values + j) : a * load(values + j));
     }
     const int64_t rest = count - j;
     if (rest >= 4) ask(j);
     if (rest || unit) {
       S* eight[8];
       const Octet last = load_first(values + j, rest);
-      gather(last_eight<linear>(slot, j, rest, eight), 0, linear ? (unit ? last + one_at(rest) : last) : a * last);
+      gather(last_eight<linear>(slot, j, rest, eight).eight(0), linear ? (unit ? last + one_at(rest) : last) : a * last);
+    }
+    if (normalized) {
+      std::memset(marks, 0, sizeof(uint64_t));
+      this->each_mark(marks_, marks - marks_, [&](int64_t k) {
+        const int64_t feature = k < j ? slot.feature(k) : k;
+        S& of = feature < count ? *slot(feature) : *intercept();
+        S value = of;
+        x[k] = this->template scaled<learning>(value, of, feature < count ? run.a * values[feature] : Real(1));
+        w[k] = value.w, G[k] = value.G;
+        all.add_rescaled(w[k], x[k]);
+      });
     }
     n_ += lanes_of<linear>(run);
     n_features_ += count + unit;
@@ -418,7 +429,7 @@ class Single : Slots<Real> {
   template <bool linear>
   void scatter_run(const Run<Real>& run, Real u) {
     const pm_region& r = m_.regions[run.degree - 1];
-    if (in_a_row(run)) {
+    if (linear ? run.neighbours() : in_a_row(run)) {  // as when they were gathered
       scatter_at<linear>(run, InOrder{region(run) + place(run, 0)}, u);
     } else if (linear) {
       scatter_at<linear>(run, Listed{at_}, u);
@@ -432,14 +443,13 @@ class Single : Slots<Real> {
     const int64_t count = run.count;
     int64_t j = 0;
     const float *const ws = w_ + n_, *const Gs = G_ + n_, *const xs = x_ + n_;
-    const auto write = [&](auto of, int64_t first) __attribute__((always_inline)) {
-      this->write_eight([=](int k) __attribute__((always_inline)) { return of(first + k); }, load(ws + j) + u * load(xs + j),
-                        load(Gs + j));
+    const auto write = [&](auto eight) __attribute__((always_inline)) {
+      this->write_eight(eight, load(ws + j) + u * load(xs + j), load(Gs + j));
     };
-    for (; j + 8 <= count; j += 8) write(slot, j);
+    for (; j + 8 <= count; j += 8) write(slot.eight(j));
     if (j < count || (linear && m_.intercept)) {
       S* eight[8];
-      write(last_eight<linear>(slot, j, count - j, eight), 0);
+      write(last_eight<linear>(slot, j, count - j, eight).eight(0));
     }
     n_ += lanes_of<linear>(run);
   }
@@ -467,7 +477,8 @@ class Single : Slots<Real> {
   bool regularized_;
   bool in_octets_;  // whether features are gathered eight at a time
   Real *w_, *G_, *x_;
-  S** at_;  // slots of the linear part
+  S** at_;          // slots of the linear part
+  uint8_t* marks_;  // of a run: a bit for each feature whose scale is to grow
 };
 
 }  // namespace PM_ISA

@@ -1,4 +1,4 @@
-// Slots of features, read and written one, four or eight at a time. A value that is larger than all before changes the
+// Slots of features, read and written one or eight at a time. A value that is larger than all before changes the
 // scale of its feature on the way.
 #pragma once
 #include <cmath>
@@ -17,6 +17,20 @@ struct Slot {
   Real w, G, s, z;
 };
 
+// Eight slots one behind another. Two fill a vector, so the lanes hold the slots 0, 2, 4, 6, 1, 3, 5, 7.
+template <class Real>
+struct SlotsInOrder {
+  Slot<Real>* first;
+  static constexpr int64_t of_lane(int64_t lane) { return 2 * lane - lane / 4 * 7; }
+  inline __attribute__((always_inline)) Slot<Real>* operator()(int lane) const { return first + of_lane(lane); }
+};
+// Values of features in the order in which the lanes hold their slots.
+template <class SlotAt>
+inline __attribute__((always_inline)) Octet in_lanes(const SlotAt&, Octet x) { return x; }
+inline __attribute__((always_inline)) Octet in_lanes(const SlotsInOrder<float>&, Octet x) {
+  return PM_SHUFFLE8(x, x, 0, 2, 4, 6, 1, 3, 5, 7);
+}
+
 template <class Real>
 class Slots {
  protected:
@@ -27,11 +41,47 @@ class Slots {
 
   struct Sums {
     V total{}, squares{};  // of w x and of x^2
+    double rescaled_total = 0, rescaled_squares = 0;  // of the features whose scale has grown
 
     inline __attribute__((always_inline)) void add(const V& w, const V& x) {
       total += w * x;
       squares += x * x;
     }
+    void add_rescaled(Real w, Real x) {
+      rescaled_total += static_cast<double>(w * x);
+      rescaled_squares += static_cast<double>(x * x);
+    }
+    double all() const { return sum<Real>(total) + rescaled_total; }
+    double all_squares() const { return sum<Real>(squares) + rescaled_squares; }
+  };
+
+  // Where the slot of feature j of a run is: one behind another, in a list, or found by key. eight(j): those of j and the
+  // seven features behind it, by lane; feature(k): whose slot is in lane k, counted from the start of the run.
+  template <class SlotOf>
+  struct Eight {
+    SlotOf slot;
+    int64_t first;
+    inline __attribute__((always_inline)) S* operator()(int lane) const { return slot(first + lane); }
+  };
+  struct InOrder {
+    S* first;
+    inline __attribute__((always_inline)) S* operator()(int64_t j) const { return first + j; }
+    inline __attribute__((always_inline)) SlotsInOrder<Real> eight(int64_t j) const { return {first + j}; }
+    static int64_t feature(int64_t k) { return (k & ~int64_t{7}) + SlotsInOrder<Real>::of_lane(k & 7); }
+  };
+  struct Listed {
+    S* const* list;
+    inline __attribute__((always_inline)) S* operator()(int64_t j) const { return list[j]; }
+    inline __attribute__((always_inline)) Eight<Listed> eight(int64_t j) const { return {*this, j}; }
+    static int64_t feature(int64_t k) { return k; }
+  };
+  struct ByKey {
+    S* slots;
+    const uint32_t* keys;
+    uint64_t base, mask;
+    inline __attribute__((always_inline)) S* operator()(int64_t j) const { return slots + ((base + keys[j]) & mask); }
+    inline __attribute__((always_inline)) Eight<ByKey> eight(int64_t j) const { return {*this, j}; }
+    static int64_t feature(int64_t k) { return k; }
   };
 
   // x divided by the largest |x| seen. When that grows while learning, the sum of squared gradients shrinks with it.
@@ -55,121 +105,43 @@ class Slots {
     return std::copysign(Real(1), x);
   }
 
-  template <bool learning>
-  inline __attribute__((always_inline)) void gather_four(S* s0, S* s1, S* s2, S* s3, Four x, bool normalized,
-                                                         float* w, float* G, float* scaled_x) {
-    const Four r0 = load_quad(&s0->w), r1 = load_quad(&s1->w), r2 = load_quad(&s2->w), r3 = load_quad(&s3->w);
-    const Four t0 = PM_SHUFFLE(r0, r1, 0, 4, 1, 5), t1 = PM_SHUFFLE(r2, r3, 0, 4, 1, 5);
-    store_quad<float>(w, PM_SHUFFLE(t0, t1, 0, 1, 4, 5));
-    store_quad<float>(G, PM_SHUFFLE(t0, t1, 2, 3, 6, 7));
-    if (!normalized) return store_quad<float>(scaled_x, x);
-    const Four t2 = PM_SHUFFLE(r0, r1, 2, 6, 3, 7), t3 = PM_SHUFFLE(r2, r3, 2, 6, 3, 7);
-    const Four s = PM_SHUFFLE(t2, t3, 0, 1, 4, 5), small = x * s;
-    store_quad<float>(scaled_x, small);
-    const auto grown = (small > 1.0f) | (small < -1.0f) | ((s == 0.0f) & (x != 0.0f));
-    if (any(grown)) {
-      S* const at[4] = {s0, s1, s2, s3};
-      grow<learning>(at, x, s, small, grown, w, G, scaled_x);
-    }
-  }
-
-#if !defined(__AVX__)
-  template <bool learning, class SlotAt>
+  // Reads eight slots. Which values are larger than ever, or the first, is noted in `marks`; they count as zero until
+  // they are rescaled, one by one: a branch here for the few that are would be hard to foresee.
+  template <class SlotAt>
   inline __attribute__((always_inline)) void gather_eight(SlotAt at, Octet x, bool normalized, float* w, float* G,
-                                                          float* scaled_x, Sums& sums) {
-    gather_four<learning>(at(0), at(1), at(2), at(3), lower(x), normalized, w, G, scaled_x);
-    gather_four<learning>(at(4), at(5), at(6), at(7), upper(x), normalized, w + 4, G + 4, scaled_x + 4);
-    sums.add(load(w), load(scaled_x));
-  }
-#else
-  // As gather_four, for eight slots: the first four lie in the lower halves of vectors, the others in the upper.
-  template <bool learning, class SlotAt>
-  inline __attribute__((always_inline)) void gather_eight(SlotAt at, Octet x, bool normalized, float* w, float* G,
-                                                          float* scaled_x, Sums& sums) {
-    const Octet r0 = load_quads(&at(0)->w, &at(4)->w), r1 = load_quads(&at(1)->w, &at(5)->w);
-    const Octet r2 = load_quads(&at(2)->w, &at(6)->w), r3 = load_quads(&at(3)->w, &at(7)->w);
+                                                          float* scaled_x, uint8_t* marks, Sums& sums) {
+    const Octet r0 = two(at, 0), r1 = two(at, 1), r2 = two(at, 2), r3 = two(at, 3);
     const Octet t0 = PM_SHUFFLE8(r0, r1, 0, 8, 1, 9, 4, 12, 5, 13), t1 = PM_SHUFFLE8(r2, r3, 0, 8, 1, 9, 4, 12, 5, 13);
-    Octet weights = PM_SHUFFLE8(t0, t1, 0, 1, 8, 9, 4, 5, 12, 13);
+    const Octet weights = PM_SHUFFLE8(t0, t1, 0, 1, 8, 9, 4, 5, 12, 13);
     store<float>(w, weights);
     store<float>(G, PM_SHUFFLE8(t0, t1, 2, 3, 10, 11, 6, 7, 14, 15));
-    if (!normalized) {
-      store<float>(scaled_x, x);
-      return sums.add(weights, x);
+    if (normalized) {
+      const Octet t2 = PM_SHUFFLE8(r0, r1, 2, 10, 3, 11, 6, 14, 7, 15), t3 = PM_SHUFFLE8(r2, r3, 2, 10, 3, 11, 6, 14, 7, 15);
+      const Octet s = PM_SHUFFLE8(t2, t3, 0, 1, 8, 9, 4, 5, 12, 13), small = x * s;
+      const OctetMask grown = (small > 1.0f) | (small < -1.0f) | (s == 0.0f);
+      *marks = static_cast<uint8_t>(bits_of(grown));
+      x = grown ? Octet{} : small;
     }
-    const Octet t2 = PM_SHUFFLE8(r0, r1, 2, 10, 3, 11, 6, 14, 7, 15), t3 = PM_SHUFFLE8(r2, r3, 2, 10, 3, 11, 6, 14, 7, 15);
-    const Octet s = PM_SHUFFLE8(t2, t3, 0, 1, 8, 9, 4, 5, 12, 13);
-    Octet small = x * s;
-    store<float>(scaled_x, small);
-    const auto grown = (small > 1.0f) | (small < -1.0f) | ((s == 0.0f) & (x != 0.0f));
-    if (__builtin_expect(any(grown), 0)) {
-      S* const slots[8] = {at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)};
-      grow_eight<learning>(slots, x, s, small, grown, w, G, scaled_x);
-      weights = load(w), small = load(scaled_x);
-    }
-    sums.add(weights, small);
+    store<float>(scaled_x, x);
+    sums.add(weights, x);
   }
+  // The slots of lane k, in the lower half, and of lane k + 4.
+  template <class SlotAt>
+  static inline __attribute__((always_inline)) Octet two(const SlotAt& at, int k) {
+    return load_quads(&at(k)->w, &at(k + 4)->w);
+  }
+  static inline __attribute__((always_inline)) Octet two(const SlotsInOrder<float>& at, int k) { return load(&at(k)->w); }
 
-  // Some of eight values are larger than ever.
-  template <bool learning>
-  __attribute__((noinline)) void grow_eight(S* const* at, Octet x, Octet s, Octet small, OctetMask grown, float* w,
-                                            float* G, float* scaled_x) {
-    if (learning && !meets_twice(at, bits_of(grown)))
-      return rescale(at, x, s, small, grown, w, G, scaled_x);
-    for (int half = 0; half < 8; half += 4) {
-      const Four quad = {x[half], x[half + 1], x[half + 2], x[half + 3]};
-      gather_four<learning>(at[half], at[half + 1], at[half + 2], at[half + 3], quad, true, w + half, G + half,
-                            scaled_x + half);
-    }
-  }
-  // Whether a slot whose scale grows stands among the eight once more.
-  static bool meets_twice(S* const* at, unsigned grown) {
-    bool twice = false;
-    for (; grown; grown &= grown - 1) {
-      const int k = __builtin_ctz(grown);
-      int times = 0;
-      for (int i = 0; i < 8; ++i) times += at[i] == at[k];
-      twice |= times > 1;
-    }
-    return twice;
-  }
+  // Calls visit(k) for every mark k of so many bytes; seven bytes behind them are zero.
+  template <class Visit>
+  static inline __attribute__((always_inline)) void each_mark(const uint8_t* marks, int64_t bytes, Visit&& visit) {
+    for (int64_t b = 0; b < bytes; b += 8) {
+      uint64_t bits;
+      std::memcpy(&bits, marks + b, sizeof bits);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+      bits = __builtin_bswap64(bits);
 #endif
-
-  // Some of four values are larger than ever.
-  template <bool learning, class Mask>
-  __attribute__((noinline)) void grow(S* const* at, Four x, Four s, Four small, Mask grown, float* w, float* G,
-                                      float* scaled_x) {
-    const bool twice = at[0] == at[1] || at[0] == at[2] || at[0] == at[3] || at[1] == at[2] || at[1] == at[3] ||
-                       at[2] == at[3];
-    if (learning && !twice) return rescale(at, x, s, small, grown, w, G, scaled_x);
-    for (int k = 0; k < 4; ++k) {
-      S value = *at[k];
-      scaled_x[k] = scaled<learning>(value, *at[k], x[k]);
-      w[k] = value.w, G[k] = value.G;
-    }
-  }
-
-  // As `scaled` does, for four or eight different slots of which some see a larger value than ever.
-  template <class Values, class Mask>
-  inline __attribute__((always_inline)) void rescale(S* const* at, Values x, Values s, Values small, Mask grown, float* w,
-                                                     float* G, float* scaled_x) {
-    const Values one = Values{} + 1.0f, size = x < 0.0f ? -x : x, growth = small < 0.0f ? -small : small;
-    const Values shrink = one / growth, scale = one / size;
-    const Mask grows = grown & (size >= Tiny<float>::value), before = grows & (s > 0.0f);
-    const auto write = [](float* to, const Values& values) { std::memcpy(to, &values, sizeof values); };
-    const auto multiply = [&](float* at, const Values& factor) {
-      Values values;
-      std::memcpy(&values, at, sizeof values);
-      write(at, before ? values * factor : values);
-    };
-    write(scaled_x, grows ? (x < 0.0f ? -one : one) : grown ? Values{} : small);
-    if (m_.adaptive) multiply(G, shrink * shrink);
-    else multiply(w, shrink);
-    if (keeps_) multiply(w, kept(growth));
-    born_ |= bits_of(grows) != bits_of(before);
-    for (unsigned which = bits_of(grows); which; which &= which - 1) {
-      const int k = __builtin_ctz(which);
-      at[k]->s = scale[k];
-      rescaled_ = true;
+      for (; bits; bits &= bits - 1) visit(8 * b + __builtin_ctzll(bits));
     }
   }
 
@@ -181,6 +153,14 @@ class Slots {
     write_two(lower(high), *at(2), *at(3));
     write_two(upper(low), *at(4), *at(5));
     write_two(upper(high), *at(6), *at(7));
+  }
+  static inline __attribute__((always_inline)) void write_eight(const SlotsInOrder<float>& at, Octet w, Octet G) {
+    const Octet low = PM_SHUFFLE8(w, G, 0, 8, 1, 9, 4, 12, 5, 13), high = PM_SHUFFLE8(w, G, 2, 10, 3, 11, 6, 14, 7, 15);
+    const Octet r0 = two(at, 0), r1 = two(at, 1), r2 = two(at, 2), r3 = two(at, 3);
+    store<float>(&at(0)->w, PM_SHUFFLE8(low, r0, 0, 1, 10, 11, 4, 5, 14, 15));
+    store<float>(&at(1)->w, PM_SHUFFLE8(low, r1, 2, 3, 10, 11, 6, 7, 14, 15));
+    store<float>(&at(2)->w, PM_SHUFFLE8(high, r2, 0, 1, 10, 11, 4, 5, 14, 15));
+    store<float>(&at(3)->w, PM_SHUFFLE8(high, r3, 2, 3, 10, 11, 6, 7, 14, 15));
   }
   // w and G of two slots. They are written whole: the next example may load one before a part of it that was stored has
   // reached the cache.

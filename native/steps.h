@@ -19,10 +19,10 @@ struct Tiny<double> { static constexpr double value = 1e-300; };
 // Vowpal Wabbit, it loses its effect on the values that it was learnt from; if it stays, its effect on the new one may be
 // far too strong. So it goes half of the way up to a growth of 4, and the whole way from 16 on. What it is multiplied with,
 // in scaled units:
-template <class Value>  // a number, or a vector of them
-inline __attribute__((always_inline)) Value kept(const Value& growth) {
-  const Value half = root(growth), one = Value{} + 1;
-  return growth < 4 ? half : growth < 16 ? 4 / half : one;
+template <class Real>
+inline Real kept(Real growth) {
+  const Real half = std::sqrt(growth);
+  return growth < 4 ? half : growth < 16 ? 4 / half : Real(1);
 }
 
 // Whether weights of a degree do so. apple's products do not: they appear late, and small at first.
