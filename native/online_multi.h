@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "example.h"
 #include "lanes.h"
@@ -15,6 +16,7 @@ namespace PM_ISA {
 // Share of the summed squares that counts. It only sets the unit of the learning rate: with this value 0.5 is a good
 // default for softmax too.
 constexpr double kSharedEvidence = 1.0 / 8;
+constexpr int64_t kSlotsAhead = 8;  // between asking for a slot and meeting its feature
 
 template <class Real>
 class Multi {
@@ -45,30 +47,13 @@ class Multi {
   void dot(bool learning) {
     n_ = 0;
     for (int64_t k = 0; k < padded_; ++k) score_[k] = g2_[k] = u_[k] = 0;
-    if (m_.intercept) add(static_cast<Real*>(m_.intercept), nullptr, Real(1), learning);
-    const auto add_run = [&](const Run<Real>& run) {
-      keeps_ = keeps(m_, run.degree);
-      born_ = false;
-      const pm_region& r = m_.regions[run.degree - 1];
-      const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
-      Real* const slots = static_cast<Real*>(r.slots);
-      const bool ahead = r.n_slots * static_cast<uint64_t>(m_.stride) * sizeof(Real) > kCached;
-      const uint64_t next = run.degree > 1 ? run.next_base : run.base;
-      if (ahead)
-        for (int64_t j = 0; j < run.count; ++j) {
-          const Real* const slot = slots + ((run.key(j) - run.base + next) & mask) * static_cast<uint64_t>(m_.stride);
-          for (const Real* line = slot; line < slot + m_.stride; line += 64 / sizeof(Real)) __builtin_prefetch(line, 1);
-        }
-      for (int64_t j = 0; j < run.count; ++j) {
-        const uint64_t at = run.key(j) & mask;
-        add(slots + at * static_cast<uint64_t>(m_.stride), r.touched ? r.touched + at : nullptr, run.a * run.x[j],
-            learning);
-      }
-    };
-    add_run(example_.linear());
+    if (m_.intercept) meet(static_cast<Real*>(m_.intercept), nullptr, Real(1), learning);
+    meet_run(example_.linear(), learning);
     n_base_ = n_;
+    add_scores(0, n_base_);
     if (m_.residual) std::copy(score_, score_ + padded_, base_score_);
-    example_.each_product(add_run);
+    example_.each_product([&](const Run<Real>& run) { meet_run(run, learning); });
+    add_scores(n_base_, n_);
   }
 
   double score(int64_t k) const {
@@ -126,16 +111,57 @@ class Multi {
     if (learns) scales.add(h, n);
     const double m = scales.mean();
     steps(label, step_size(m_) * h, m, n);
+    if (!m_.adaptive || m_.shared) return add_steps(first, last);
     for (int64_t i = first; i < last; ++i) {
       Real* const w = slot_[i] + 4;
       const Real* const direction = direction_ + i * padded_;
-      if (m_.adaptive && !m_.shared) {
-        for (int64_t k = 0; k < padded_; k += 4)
-          store_quad<Real>(w + k, load_quad(w + k) + load_quad(u_ + k) * load_quad(direction + k));
-      } else {
-        for (int64_t k = 0; k < padded_; k += 4) store_quad<Real>(w + k, load_quad(w + k) + load_quad(u_ + k) * x_[i]);
+      for (int64_t k = 0; k < padded_; k += 4)
+        store_quad<Real>(w + k, load_quad(w + k) + load_quad(u_ + k) * load_quad(direction + k));
+    }
+  }
+
+  // Calls visit(k, how many quads) for stretches of classes whose numbers fit the registers.
+  template <class Visit>
+  inline __attribute__((always_inline)) void each_stretch(Visit&& visit) const {
+    for (int64_t k = 0; k < padded_; k += 32) {
+      switch (std::min<int64_t>(8, (padded_ - k) / 4)) {
+        case 1: visit(k, std::integral_constant<int, 1>{}); break;
+        case 2: visit(k, std::integral_constant<int, 2>{}); break;
+        case 3: visit(k, std::integral_constant<int, 3>{}); break;
+        case 4: visit(k, std::integral_constant<int, 4>{}); break;
+        case 5: visit(k, std::integral_constant<int, 5>{}); break;
+        case 6: visit(k, std::integral_constant<int, 6>{}); break;
+        case 7: visit(k, std::integral_constant<int, 7>{}); break;
+        default: visit(k, std::integral_constant<int, 8>{});
       }
     }
+  }
+
+  // score += w x over some of the features: each score in the order of the features, whatever the stretches.
+  void add_scores(int64_t first, int64_t last) {
+    each_stretch([&](int64_t k, auto quads) __attribute__((always_inline)) {
+      V total[quads.value];
+      for (int q = 0; q < quads.value; ++q) total[q] = load_quad(score_ + k + 4 * q);
+      for (int64_t i = first; i < last; ++i) {
+        const Real* const w = slot_[i] + 4 + k;
+        const Real x = x_[i];
+        for (int q = 0; q < quads.value; ++q) total[q] += load_quad(w + 4 * q) * x;
+      }
+      for (int q = 0; q < quads.value; ++q) store_quad<Real>(score_ + k + 4 * q, total[q]);
+    });
+  }
+
+  // w += u x for some of the features.
+  void add_steps(int64_t first, int64_t last) {
+    each_stretch([&](int64_t k, auto quads) __attribute__((always_inline)) {
+      V u[quads.value];
+      for (int q = 0; q < quads.value; ++q) u[q] = load_quad(u_ + k + 4 * q);
+      for (int64_t i = first; i < last; ++i) {
+        Real* const w = slot_[i] + 4 + k;
+        const Real x = x_[i];
+        for (int q = 0; q < quads.value; ++q) store_quad<Real>(w + 4 * q, load_quad(w + 4 * q) + u[q] * x);
+      }
+    });
   }
 
   double squares(int64_t first, int64_t last) const {
@@ -226,23 +252,45 @@ class Multi {
     for (int64_t k = 0; k < K_; ++k) u_[k] = static_cast<Real>(-step * u_[k]);
   }
 
-  void add(Real* slot, double* touched, Real x, bool learning) {
-    Real* const w = slot + 4;
-    const Real* const G = m_.shared ? slot + 2 : w + padded_;
-    const int64_t each = m_.shared ? 0 : 1;  // from the sum of one class to the next
+  void meet_run(const Run<Real>& run, bool learning) {
+    keeps_ = keeps(m_, run.degree);
+    born_ = false;
+    const pm_region& r = m_.regions[run.degree - 1];
+    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0}, stride = static_cast<uint64_t>(m_.stride);
+    Real* const slots = static_cast<Real*>(r.slots);
+    // Slots are asked for ahead: those of the run after this one, where its place is known, or later ones of this one.
+    const bool asks = r.n_slots * stride * sizeof(Real) > kCached;
+    const uint64_t next = run.degree > 1 ? run.next_base : run.base;
+    const int64_t ahead = next == run.base ? kSlotsAhead : 0;
+    const auto ask = [&](int64_t j) __attribute__((always_inline)) {
+      if (!asks || j >= run.count) return;
+      const Real* const slot = slots + ((run.key(j) - run.base + next) & mask) * stride;
+      for (const Real* line = slot; line < slot + stride; line += 64 / sizeof(Real)) __builtin_prefetch(line, 1);
+    };
+    for (int64_t j = 0; j < ahead; ++j) ask(j);
+    for (int64_t j = 0; j < run.count; ++j) {
+      ask(j + ahead);
+      const uint64_t at = run.key(j) & mask;
+      meet(slots + at * stride, r.touched ? r.touched + at : nullptr, run.a * run.x[j], learning);
+    }
+  }
+
+  // Lists a feature and its scaled value, for the sums and the step.
+  void meet(Real* slot, double* touched, Real x, bool learning) {
     const double tau = regularized_ && touched ? m_.clock - *touched : 0;
-    if (tau > 0 && learning) {
+    if (tau > 0) {
+      Real* const w = slot + 4;
+      const Real* const G = m_.shared ? slot + 2 : w + padded_;
+      const int64_t each = m_.shared ? 0 : 1;  // from the sum of one class to the next
+      if (!learning) {  // nothing may change, so the weights are shrunk on the way
+        if (m_.normalized) x = scaled(slot, x, false);
+        for (int64_t k = 0; k < K_; ++k) score_[k] += x * shrunk(w[k], G[k * each], tau);
+        return;
+      }
       for (int64_t k = 0; k < K_; ++k) w[k] = shrunk(w[k], G[k * each], tau);
     }
     if (m_.normalized) x = scaled(slot, x, learning);
-    if (tau > 0 && !learning) {
-      for (int64_t k = 0; k < K_; ++k) score_[k] += x * shrunk(w[k], G[k * each], tau);
-    } else {
-      for (int64_t k = 0; k < padded_; k += 4)
-        store_quad<Real>(score_ + k, load_quad(score_ + k) + load_quad(w + k) * x);
-    }
-    if (!learning) return ++n_, void();
-    if (touched && regularized_) *touched = m_.clock;
+    if (learning && touched && regularized_) *touched = m_.clock;
     slot_[n_] = slot;
     x_[n_++] = x;
   }

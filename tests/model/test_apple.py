@@ -89,6 +89,16 @@ def test_products_of_many_rare_features_learn_what_these_leave(tmp_path: Path) -
     assert (auto.arrays["slots0"] != joint.arrays["slots0"]).any()
 
 
+@pytest.mark.parametrize(("products", "rule"), [("residual", "evidence"), ("joint", "scaled")])
+def test_the_rule_for_parents_follows_how_products_learn(tmp_path: Path, products: str, rule: str) -> None:
+    path = text(tmp_path / "a.vw")
+    options = dataclasses.replace(APPLE, products=products, heuristic="auto")
+    adapted, chosen = (train(path, learn=dataclasses.replace(options, heuristic=name)) for name in ("auto", rule))
+    assert adapted.learner.parents.header() == chosen.learner.parents.header()
+    adapted.save(tmp_path / "a.pomona")
+    assert load(tmp_path / "a.pomona").learner.apple.heuristic == rule
+
+
 def test_base_features_learn_as_if_they_were_alone(tmp_path: Path) -> None:
     path = text(tmp_path / "a.vw")
     apart = train(path, learn=dataclasses.replace(APPLE, products="residual"))

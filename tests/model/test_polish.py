@@ -15,10 +15,10 @@ from pomona import AppleClassifier, AppleRegressor
 from pomona.model import polish as module
 from pomona.model import train
 from pomona.model.polish import polish
-from pomona.online.apple import AppleLearner, AppleParameters
+from pomona.online.apple import AppleLearner
 from pomona.online.learner import OnlineLearner
 from pomona.online.losses import losses
-from pomona.online.parameters import OnlineParameters
+from pomona.online.parameters import AppleParameters, OnlineParameters
 from pomona.options import LearnOptions
 
 ROWS = random_rows(500, 9, 0.5, seed=3)

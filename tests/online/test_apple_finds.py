@@ -11,8 +11,8 @@ from benchmarks.apple_planted import search
 from benchmarks.planted import Planted
 
 from pomona import AppleRegressor
-from pomona.online.apple import AppleLearner, AppleParameters
-from pomona.online.parameters import OnlineParameters
+from pomona.online.apple import AppleLearner
+from pomona.online.parameters import AppleParameters, OnlineParameters
 from tests.online.streams import as_chunk
 
 SMALL = [

@@ -14,10 +14,10 @@ from pomona.chunk import Chunk
 from pomona.errors import OptionError
 from pomona.learner import State
 from pomona.online import products
-from pomona.online.apple import AppleLearner, AppleParameters
+from pomona.online.apple import AppleLearner
 from pomona.online.epochs import equal_epochs
 from pomona.online.heuristics import Statistics
-from pomona.online.parameters import OnlineParameters
+from pomona.online.parameters import AppleParameters, OnlineParameters
 from pomona.online.parents import ROOT, Parents
 from tests.online.streams import FIELDS, as_chunk, random_labels, random_rows
 
@@ -34,6 +34,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "residual": ({"products": "residual"}, {}),
     "residual softmax": ({"products": "residual"}, {"loss": "softmax", "n_outputs": 2}),
     "many words": ({"products": "auto"}, {}),
+    "its own rule": ({"products": "residual", "adapts": True}, {}),
     "no squares": ({"fallback": True}, {"squares": False}),
 }
 ROUNDS = equal_epochs(400, 6)

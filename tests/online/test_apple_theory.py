@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pomona.online.apple import AppleLearner, AppleParameters
-from pomona.online.parameters import OnlineParameters
+from pomona.online.apple import AppleLearner
+from pomona.online.parameters import AppleParameters, OnlineParameters
 from pomona.online.terms import Terms
 from pomona.source.arrays import ArraySource
 from tests.reference.apple import AppleTwin, equal_epochs

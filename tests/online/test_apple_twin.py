@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pomona.online import products
-from pomona.online.apple import AppleLearner, AppleParameters
-from pomona.online.parameters import OnlineParameters
+from pomona.online.apple import AppleLearner
+from pomona.online.parameters import AppleParameters, OnlineParameters
 from tests.online.streams import FIELDS, as_chunk, field_of, random_labels, random_rows
 from tests.reference.apple import AppleTwin, Statistics, equal_epochs
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +15,9 @@ from pomona.chunk import Chunk, RowChunk
 from pomona.errors import OptionError
 from pomona.learner import State
 from pomona.online.epochs import early_epochs, equal_epochs
-from pomona.online.heuristics import Heuristic, Statistics, rule_of
+from pomona.online.heuristics import Statistics, rule_of
 from pomona.online.learner import OnlineLearner
-from pomona.online.parameters import OnlineParameters
+from pomona.online.parameters import AppleParameters, OnlineParameters
 from pomona.online.parents import ROOT, Parents
 from pomona.online.products import AppleTables
 from pomona.online.tables import taken
@@ -31,49 +31,10 @@ TINY = np.nextafter(np.float32(0), np.float32(1))
 
 #: Where the number of examples is not known, rounds take place after this many and then whenever it has doubled.
 FIRST_ROUND = 1000
+#: How parents are chosen where products learn what the base features leave: that is little, so what is sure counts.
+RESIDUAL_RULE = "evidence"
 #: Base features are many and rare where so many times as many have appeared as an example has.
 RARE = 32
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppleParameters:
-    """What fixes the growth of the features besides the data."""
-
-    alpha: float = 1.0
-    heuristic: str | Heuristic = "weight"
-    epochs: int = 6
-    #: Largest degree of a monomial; None: the number of epochs.
-    degree: int | None = None
-    fallback: bool = False
-    #: "joint", "residual", or "auto": found out in the first round.
-    products: str = "joint"
-    #: Names of the fields whose features are multiplied; none: all.
-    expand: tuple[str, ...] = ()
-    #: At most 2**bits base features and as many products have weights of their own, beyond which products are hashed;
-    #: None: base features as the memory allows, and the usual number of products (``pomona.online.products``).
-    bits: int | None = None
-
-    @classmethod
-    def from_options(cls, options: LearnOptions) -> AppleParameters:
-        return cls(
-            alpha=options.alpha,
-            heuristic=options.heuristic,
-            epochs=options.epochs,
-            degree=options.degree,
-            fallback=options.fallback,
-            products=options.products,
-            expand=tuple(options.expand),
-            bits=options.bits,
-        )
-
-    @property
-    def most_factors(self) -> int:
-        return self.epochs if self.degree is None else self.degree
-
-    def header(self) -> dict[str, Any]:
-        # A function cannot go to a file: the model predicts and learns on, but its parents no longer change.
-        own = self.heuristic if isinstance(self.heuristic, str) else None
-        return {**asdict(self), "heuristic": own}
 
 
 class AppleLearner(OnlineLearner):
@@ -156,8 +117,8 @@ class AppleLearner(OnlineLearner):
         tables.products_used = int(self.parents.describe().used)
         if self.rule is not None:
             mean = self._model.nonzeros / self._model.examples
-            if not len(self.parents) and self.apple.products == "auto":
-                self._model.residual = len(tables.appeared(0)) > RARE * mean
+            if not len(self.parents):
+                self._adapt(len(tables.appeared(0)) > RARE * mean)
             size = max(1, math.floor(mean**self.apple.alpha))
             chosen = self._choose(size)
             if self.rule.trial is not None:
@@ -168,6 +129,15 @@ class AppleLearner(OnlineLearner):
             tables.may_prune = True
         self._point()
         self._set_pause()
+
+    def _adapt(self, rare: bool) -> None:
+        """In the first round: what is left to find out of how products learn, and by which rule parents are chosen."""
+        if self.apple.products == "auto":
+            self._model.residual = rare
+        if self.apple.adapts:
+            heuristic = RESIDUAL_RULE if self._model.residual else self.apple.heuristic
+            self.apple = replace(self.apple, heuristic=heuristic, adapts=False)
+            self.rule = rule_of(heuristic)
 
     def _choose(self, size: int) -> list[tuple[int, int]]:
         """The links of the new parents, the best first."""
@@ -473,12 +443,13 @@ def new_learner(
 ) -> OnlineLearner:
     """The learner that the options ask for; ``numeric`` is the encoding of numbers, None for sparse features."""
     if options.learner == "apple":
-        if options.heuristic == "auto":
+        adapts = options.heuristic == "auto"
+        if adapts:
             # Weights of numbers as they come depend on their units; hat functions and bins have none.
             unitless = numeric is not None and bool({"hat", "onehot"} & set(numeric.split("+")))
             options = replace(options, heuristic="weight" if unitless else "scaled")
         # Rows are numbered, not hashed: a feature that may be multiplied must be known.
-        return AppleLearner(replace(parameters, bits=None), fields, AppleParameters.from_options(options))
+        return AppleLearner(replace(parameters, bits=None), fields, AppleParameters.from_options(options, adapts))
     return OnlineLearner(parameters, fields)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pomona.errors import OptionError
-from pomona.online.heuristics import rule_of
+from pomona.online.heuristics import Heuristic, rule_of
 from pomona.options import LearnOptions
 from pomona.task import Task
 
@@ -220,3 +220,47 @@ def check(options: LearnOptions) -> None:
             "interactions must be linear, quadratic, cubic, or two or three fields as in a*b",
             term,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppleParameters:
+    """What fixes the growth of the features besides the data."""
+
+    alpha: float = 1.0
+    heuristic: str | Heuristic = "weight"
+    #: Whether another rule takes its place where products turn out to learn what the base features leave.
+    adapts: bool = False
+    epochs: int = 6
+    #: Largest degree of a monomial; None: the number of epochs.
+    degree: int | None = None
+    fallback: bool = False
+    #: "joint", "residual", or "auto": found out in the first round.
+    products: str = "joint"
+    #: Names of the fields whose features are multiplied; none: all.
+    expand: tuple[str, ...] = ()
+    #: At most 2**bits base features and as many products have weights of their own, beyond which products are hashed;
+    #: None: base features as the memory allows, and the usual number of products (``pomona.online.products``).
+    bits: int | None = None
+
+    @classmethod
+    def from_options(cls, options: LearnOptions, adapts: bool = False) -> AppleParameters:
+        return cls(
+            alpha=options.alpha,
+            heuristic=options.heuristic,
+            adapts=adapts,
+            epochs=options.epochs,
+            degree=options.degree,
+            fallback=options.fallback,
+            products=options.products,
+            expand=tuple(options.expand),
+            bits=options.bits,
+        )
+
+    @property
+    def most_factors(self) -> int:
+        return self.epochs if self.degree is None else self.degree
+
+    def header(self) -> dict[str, Any]:
+        # A function cannot go to a file: the model predicts and learns on, but its parents no longer change.
+        own = self.heuristic if isinstance(self.heuristic, str) else None
+        return {**asdict(self), "heuristic": own}

@@ -69,6 +69,8 @@ class Tables:
     @property
     def used(self) -> int:
         """Slots that have learnt something."""
+        if self.parameters.shared:  # all that have a weight have a sum of squared gradients
+            return sum(int(np.count_nonzero(slots[:, 2])) for slots in self.slots)
         if self.parameters.n_outputs > 1:
             return sum(int(np.count_nonzero(slots[:, 2:].any(axis=1))) for slots in self.slots)
         return sum(int(np.count_nonzero((slots[:, 0] != 0) | (slots[:, 1] != 0))) for slots in self.slots)
