@@ -9,11 +9,7 @@ the solver alone), where their matrix has at most 20 million entries; beside the
 figures of one run of established learners under the same protocol. Errors are 0-1 errors or 1 - R^2. Bars, against
 those figures: no worse than poly2 on 80 % of the sets where it ran, no worse than linear on every set.
 
-text: 20 newsgroups and Reuters-21578 as hashed unigrams, official parts, all classes, one pass, learning rates tuned by
-progressive error; seconds of training over parsed chunks. Errors of lin and apple(0.25) are means over five orders of
-the training documents, as given and four at random: one order moves an error by a fiftieth. quad and cubic are timed on
-the first documents and compared by document. Bars: apple(0.25) within twice the time of linear, error below linear.
-(``apple`` has the same sets as one class against the rest, as the paper has.)
+text: see ``benchmarks.apple_text``.
 
 Every finished run is one line of apple-converged.jsonl: a stopped benchmark goes on where it stopped.
 """
@@ -29,24 +25,15 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import apple_text
 from benchmarks.accuracy import test_error
-from benchmarks.apple.methods import Method
 from benchmarks.contenders import Clock
-from benchmarks.contenders.pomona import InMemory
 from benchmarks.datasets import Parts, load, split
-from benchmarks.fitters.pomona import answers_of, encoded
 from benchmarks.onehot import OneHot
-from benchmarks.options import Log, done_saying, machine, say, table, write_json
+from benchmarks.options import Log, done_saying, machine, table, write_json
 
 #: Entries of the expanded training matrix beyond which a peer is not run here.
 MOST_ENTRIES = 20_000_000
-TEXT = ("20newsgroups", "reuters21578")
-RATES = (0.25, 0.5, 1.0, 2.0, 4.0)
-#: Orders of the training documents, for the methods of the bar.
-ORDERS = 5
-BITS = 18
-#: Documents that are enough to time a degree.
-TIMED_ROWS = {"quad": 1000, "cubic": 30}
 
 
 def known_peers() -> dict[str, dict[str, tuple[float, float]]]:
@@ -66,14 +53,16 @@ def converged_sets() -> list[str]:
     """Sets with a figure for linear, those with poly2 first."""
     known = known_peers()
     names = sorted(known, key=lambda name: "poly2" not in known[name])
-    return [NAMES.get(name, name) for name in names if "linear" in known[name] and name not in TEXT]
+    return [NAMES.get(name, name) for name in names if "linear" in known[name] and name not in apple_text.SETS]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", nargs="+", choices=("poly2", "text"), default=("poly2", "text"), help="default: both")
-    parser.add_argument("--sets", nargs="+", metavar="SET", help=f"of {', '.join([*converged_sets(), *TEXT])}")
+    parser.add_argument(
+        "--sets", nargs="+", metavar="SET", help=f"of {', '.join([*converged_sets(), *apple_text.SETS])}"
+    )
     parser.add_argument("--alpha", type=float, default=1.0, help="of the converged runs (default: 1)")
-    parser.add_argument("--heuristic", default="weight", help="how parents are chosen (default: weight)")
+    parser.add_argument("--heuristic", default="auto", help="how parents are chosen (default: auto)")
     parser.add_argument("--numeric", default="auto", help="encoding of numeric columns (default: auto)")
     parser.add_argument("--most-rows", type=int, metavar="N", help="the first training rows of longer sets")
     parser.add_argument("--quick", action="store_true", help="at most 3,000 training rows: a look, not a result")
@@ -84,7 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     log = Log(args.results / "apple-converged.jsonl", args.fresh)
     args.most_rows = args.most_rows or (3000 if args.quick else None)
-    for group, names, job in (("poly2", converged_sets(), _converged), ("text", list(TEXT), _text)):
+    for group, names, job in (
+        ("poly2", converged_sets(), _converged),
+        ("text", list(apple_text.SETS), apple_text.learn),
+    ):
         for name in [n for n in names if group in args.only and (args.sets is None or n in args.sets)]:
             if args.report_only:
                 break
@@ -93,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
             except FileNotFoundError as error:
                 print(f"left out: {error}")
     done_saying()
-    facts = [*_report_converged(args, log), *_report_text(args, log)]
+    facts = [*_report_converged(args, log), *apple_text.report(args, log)]
     print("\n".join(facts))
     write_json(args.results / "apple-converged.json", {"machine": machine(), "facts": facts, "runs": log.records})
     return 0
@@ -106,26 +98,13 @@ def _parts(name: str, args: argparse.Namespace) -> Parts:
     return Parts(parts.train.take(np.arange(args.most_rows)), parts.test)
 
 
-def _logged(log: Log, key: dict[str, Any], work: Any) -> None:
-    """Run what is not in the log; a failure is a result too."""
-    if log.find(**key):
-        return
-    say(" ".join(str(value) for value in key.values()))
-    try:
-        log.add(**key, **work())
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}"[:300]
-        log.add(**key, failure=reason)
-        print(f"failed: {key['set']} {key['learner']}: {reason}")
-
-
 # ---- poly2 ----
 def _converged(name: str, parts: Parts, args: argparse.Namespace, log: Log) -> None:
     key = {"kind": "converged", "set": name, "rows": len(parts.train)}
     ours = {"alpha": args.alpha, "heuristic": args.heuristic, "numeric": args.numeric}
-    _logged(log, {**key, "learner": "apple", **ours}, lambda: _apple(parts, args))
+    log.once({**key, "learner": "apple", **ours}, lambda: _apple(parts, args))
     for learner, degree in (("linear", 1), ("poly2", 2)):
-        _logged(log, {**key, "learner": learner}, lambda degree=degree: _solver(parts, degree))
+        log.once({**key, "learner": learner}, lambda degree=degree: _solver(parts, degree))
 
 
 def _apple(parts: Parts, args: argparse.Namespace) -> dict[str, Any]:
@@ -230,74 +209,3 @@ def _latest(log: Log, learner: str, name: str, **wanted: Any) -> dict[str, Any] 
         and all(r.get(k) == v for k, v in wanted.items())
     ]  # fmt: skip
     return max(found, key=lambda r: r["rows"], default=None)
-
-
-# ---- text ----
-TEXT_METHODS = (Method("lin"), Method("apple", 0.25), Method("quad"), Method("cubic"), Method("apple", 1.0))
-
-
-def _text(name: str, parts: Parts, args: argparse.Namespace, log: Log) -> None:
-    for seed in range(ORDERS):
-        n = len(parts.train)
-        order = np.random.default_rng(seed).permutation(n) if seed else np.arange(n)
-        parts_now = Parts(parts.train.take(order), parts.test)
-        training, test = encoded(parts_now, {})
-        for method in TEXT_METHODS if seed == 0 else TEXT_METHODS[:2]:
-            rows = min(TIMED_ROWS.get(method.name, n), n)
-            key = {"kind": "text", "set": name, "rows": n, "learner": method.label, "learnt": rows, "order": seed}
-            key["heuristic"] = args.heuristic if method.base == "apple" else ""
-            some = training.first(rows)
-            _logged(log, key, lambda m=method, some=some, test=test: _text_run(m, some, test, parts, args))
-
-
-def _text_run(method: Method, training: InMemory, test: Any, parts: Parts, args: argparse.Namespace) -> dict[str, Any]:
-    from pomona.model import train
-    from pomona.options import LearnOptions
-
-    options = method.options()
-    if method.base == "apple":  # but for the rule as a user gets it
-        options = {"learner": "apple", "alpha": method.alpha, "heuristic": args.heuristic}
-    whole = method.name not in TIMED_ROWS
-    best: tuple[float, Any, float] = (math.inf, None, 0.5)
-    seconds = []
-    for rate in RATES if whole else (0.5, 0.5):
-        learn = LearnOptions(task="multiclass", learning_rate=rate, bits=BITS, shuffle=False, **options)
-        clock = Clock()
-        with clock.running():
-            model = train(training, learn=learn)
-        seconds.append(clock.seconds)
-        if model.summary["error"] <= best[0]:
-            best = (model.summary["error"], model, rate)
-    figures = {"seconds": float(np.median(seconds)), "documents": training.n_examples, "rate": best[2]}
-    figures["features"] = best[1].summary["features"] / best[1].summary["examples"]
-    if whole:
-        figures["error"] = test_error(parts.test, answers_of(best[1], test, "multiclass"))
-    return figures
-
-
-def _report_text(args: argparse.Namespace, log: Log) -> list[str]:
-    facts, rows = [], []
-    for name in TEXT:
-        runs = [r for r in log.records if r["kind"] == "text" and r["set"] == name and "seconds" in r]
-        found: dict[str, list[dict[str, Any]]] = {}
-        for r in runs:
-            if r["heuristic"] in ("", args.heuristic):
-                found.setdefault(r["learner"], []).append(r)
-        if "lin" not in found:
-            continue
-        costs = {label: float(np.median([r["seconds"] / r["documents"] for r in rs])) for label, rs in found.items()}
-        errors = {label: np.array([r["error"] for r in rs]) for label, rs in found.items() if "error" in rs[0]}
-        for label, rs in found.items():
-            error = f"{errors[label].mean():.4f}" if label in errors else "-"
-            cost = f"{1e6 * costs[label]:.0f}", f"{costs[label] / costs['lin']:.2f}"
-            rows.append([f"{name} {label}", f"{rs[0]['documents']:,}", error, *cost, f"{rs[0]['features']:.0f}"])
-        ours, lin = errors.get("apple(0.25)"), errors["lin"]
-        if ours is not None:
-            word = "below" if ours.mean() < lin.mean() else "not below"
-            facts.append(
-                f"{name}: apple(0.25) costs {costs['apple(0.25)'] / costs['lin']:.2f} times linear (bar 2), error"
-                f" {ours.mean():.4f} {word} linear {lin.mean():.4f} over {len(ours)} orders"
-            )
-    if rows:
-        print(table(["text", "documents", "error", "µs a document", "/ lin", "features"], rows), "\n")
-    return facts

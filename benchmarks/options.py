@@ -8,7 +8,7 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -104,6 +104,18 @@ class Log:
         with open(self.path, "a") as out:
             out.write(json.dumps(record) + "\n")
         return record
+
+    def once(self, key: dict[str, Any], work: Callable[[], dict[str, Any]]) -> None:
+        """Run what is not there yet; a failure is a result too."""
+        if self.find(**key):
+            return
+        say(" ".join(str(value) for value in key.values()))
+        try:
+            self.add(**key, **work())
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"[:300]
+            self.add(**key, failure=reason)
+            print(f"failed: {key['set']} {key['learner']}: {reason}")
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

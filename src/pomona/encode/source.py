@@ -108,10 +108,11 @@ class EncodedSource:
             yield from found
 
     def _parts(self) -> Iterator[Callable[[], Chunk]]:
-        rows, row = min(CHUNK_ROWS, max(MIN_ROWS, CHUNK_ENTRIES // max(self.encoder.width, 1))), 0
+        row = 0
         for batch in self.table.batches():
             if len(batch) == 0:
                 continue
+            rows = min(CHUNK_ROWS, max(MIN_ROWS, CHUNK_ENTRIES // max(self.encoder.width(batch), 1)))
             for number, part in enumerate(self.encoder.parts(batch, rows, self.table.place)):
                 yield partial(self._finished, part, row + number * rows)
             row += len(batch)
