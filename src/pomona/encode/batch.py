@@ -17,8 +17,8 @@ from pomona.encode.text import encode_text, gram_names
 from pomona.errors import DataFormatError
 from pomona.source.table import Place, missing_column, strings_of, wrap
 
-#: Where the size of chunks is chosen: bytes of a word of text, about, and how many numbers take as long as a word.
-WORD_BYTES, WORD_COST = 6, 4
+#: Words that a text is thought to have, where the size of chunks is chosen.
+WORDS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,9 @@ class BatchEncoder:
         parts = [part for column in columns for part in column.parts]
         self.names = {i: n for part in parts for i, n in zip(part.ids.tolist(), part.names, strict=True)}
         self.names |= {column.missing_id: column.missing_name for column in columns}
-        self._width = sum(_native.column_width(kind) for kind in self._template["kind"].tolist())
-
-    def width(self, batch: pa.RecordBatch) -> int:
-        """Features that a row of the batch has, about, words counting for several."""
-        names = [column.name for column in self.columns if column.kind == "text" and column.name in batch.schema.names]
-        text = sum(int(batch.column(name).nbytes) for name in names)
-        return self._width + WORD_COST * text // (WORD_BYTES * max(len(batch), 1))
+        widths = [_native.column_width(kind) or WORDS for kind in self._template["kind"].tolist()]
+        #: Features a row may have, about.
+        self.width = sum(widths)
 
     def _build_template(self) -> NDArray[np.void]:
         """Native columns without their data."""

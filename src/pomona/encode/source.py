@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from pomona.chunk import Chunk, LookUp
@@ -21,6 +22,8 @@ from pomona.source.table import TableSource
 CHUNK_ROWS, MIN_ROWS = 1 << 13, 1 << 8
 #: Features of a chunk, about: memory of this size is used again, more of it would be given back and cleared.
 CHUNK_ENTRIES = 1 << 18
+#: Bytes of a word of text, about, and how many numbers take as long as a word.
+WORD_BYTES, WORD_COST = 6, 4
 #: Chunks a thread may be ahead of the learner.
 AHEAD = 3
 
@@ -112,10 +115,17 @@ class EncodedSource:
         for batch in self.table.batches():
             if len(batch) == 0:
                 continue
-            rows = min(CHUNK_ROWS, max(MIN_ROWS, CHUNK_ENTRIES // max(self.encoder.width(batch), 1)))
+            rows = min(CHUNK_ROWS, max(MIN_ROWS, CHUNK_ENTRIES // max(self._width(batch), 1)))
             for number, part in enumerate(self.encoder.parts(batch, rows, self.table.place)):
                 yield partial(self._finished, part, row + number * rows)
             row += len(batch)
+
+    def _width(self, batch: pa.RecordBatch) -> int:
+        """Features that a row of the batch has, about, words of running text counting for several."""
+        names = [column.name for column in self.encoder.columns if column.kind == "text"]
+        texts = [batch.column(name) for name in names if name in batch.schema.names]
+        words = sum(int(text.nbytes) for text in texts) // (WORD_BYTES * len(batch))
+        return self.encoder.width + WORD_COST * words
 
     def _finished(self, part: Callable[[], Chunk], row: int) -> Chunk:
         chunk = self._with_labels(part(), row)

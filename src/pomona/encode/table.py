@@ -145,9 +145,10 @@ class TableEncoder:
         for start in range(0, max(len(batch), 1), rows):
             yield partial(encode, start, min(start + rows, len(batch)))
 
-    def width(self, batch: pa.RecordBatch) -> int:
-        """Features that a row of the batch has, about, words counting for several."""
-        return self._batches.width(batch)
+    @property
+    def width(self) -> int:
+        """Features that a row may have, about."""
+        return self._batches.width
 
     # ---- saving ----
 
