@@ -81,7 +81,7 @@ class Parents {
   // Whether products are looked up one by one before they are gathered.
   bool looked_up() const { return keyed(model_) || p_.joined; }
 
-  // Finds the parents that this example has. No value is zero, no row comes twice.
+  // Finds the parents that this example has. No value is zero; with few bits two features may share a row.
   void find(const uint32_t* rows, const Real* x, int64_t n, bool sorted) {
     rows_ = rows, x_ = x, n_ = n, sorted_ = sorted, n_active_ = 0;
     std::memset(present_, 0, static_cast<size_t>(p_.words) * sizeof(uint64_t));
@@ -91,7 +91,9 @@ class Parents {
       const uint32_t f = rows[k] < p_.n_rows ? p_.factor_of_row[rows[k]] : 0;
       aligned &= f == static_cast<uint32_t>(k + 1);
       if (!f) return;
-      present_[(f - 1) >> 6] |= uint64_t{1} << ((f - 1) & 63);
+      const uint64_t bit = uint64_t{1} << ((f - 1) & 63);
+      if (present_[(f - 1) >> 6] & bit) return;  // a second feature of this row: a parent is there once
+      present_[(f - 1) >> 6] |= bit;
       position_[f - 1] = static_cast<uint32_t>(k);
       factors_[k >> 6] |= uint64_t{1} << (k & 63);
       if (p_.single[f - 1]) add(p_.single[f - 1] - 1, x[k]);

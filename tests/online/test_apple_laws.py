@@ -462,3 +462,18 @@ class TestParents:
         before = learner.features
         learner.learn(chunk.slice(100, 120), y[100:])
         assert (learner.features - before) / 20 == 1326
+
+
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_features_that_share_a_row_make_no_parent_twice(loss: str) -> None:
+    """With few bits an example may have two features of one row. Its products have room for one parent each."""
+    outputs = 2 if loss == "softmax" else 1
+    few_bits = AppleParameters(bits=10, alpha=0.0, heuristic="scaled")
+    learner = AppleLearner(OnlineParameters(loss=loss, n_outputs=outputs), FIELDS, few_bits)
+    learner.plan([50])
+    n, ids = 200, np.array([7, 7 + (1 << 20), 8], np.uint64)  # the first two differ in higher bits alone
+    values = np.tile(np.array([1.0, 1.0, 0.01], np.float32), n)
+    chunk = Chunk(np.arange(0, 3 * n + 1, 3), np.tile(ids, n), values)
+    learner.learn(chunk, np.ones(n))
+    assert len(learner.parents) == 1 and learner.parents.links[0] == (ROOT, 0)
+    assert learner.features == 50 * 4 + 150 * 7  # three features, three products and the intercept

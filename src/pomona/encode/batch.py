@@ -163,7 +163,7 @@ class NameFinder:
         self._encoder, self._arrays, self._start = encoder, arrays, start
         self._indptr, self._ids, _, self._fields = rows
 
-    def __call__(self, positions: NDArray[np.int64]) -> list[str]:
+    def __call__(self, positions: NDArray[np.int64]) -> Sequence[str]:
         positions = np.asarray(positions)
         ids, numbers = self._ids[positions], self._fields[positions]
         names = [self._encoder.names.get(id_) for id_ in ids.tolist()]
@@ -171,17 +171,19 @@ class NameFinder:
         for number in np.unique(numbers[unknown]).tolist():
             chosen = unknown[numbers[unknown] == number]
             rows = np.searchsorted(self._indptr, positions[chosen], side="right") - 1 + self._start
-            for i, name in zip(chosen.tolist(), self._from_data(number, rows, ids[chosen]), strict=True):
+            found = self._from_data(number, rows, ids[chosen])
+            if len(chosen) == len(names):
+                return found
+            for i, name in zip(chosen.tolist(), found, strict=True):
                 names[i] = name
         return [str(name) for name in names]
 
-    def _from_data(self, number: int, rows: NDArray[np.int64], ids: NDArray[np.uint64]) -> list[str]:
+    def _from_data(self, number: int, rows: NDArray[np.int64], ids: NDArray[np.uint64]) -> Sequence[str]:
         """Names of features of one column that stand in the given rows."""
         column = self._encoder.columns[number]
         if column.kind == "text":
             texts = self._arrays[number].take(wrap(np.unique(rows)))
-            grams = gram_names(texts, ids, column.seed, self._encoder.ngrams, self._encoder.skips)
-            return [f"{column.name}:{grams[id_]}" for id_ in ids.tolist()]
+            return gram_names(texts, ids, f"{column.name}:", column.seed, self._encoder.ngrams, self._encoder.skips)
         levels = strings_of(col.texts_of(self._arrays[number].take(wrap(rows))))
         return [f"{column.name}={level}" for level in levels]
 
