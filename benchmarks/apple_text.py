@@ -83,7 +83,8 @@ class Bench:
         """Tune and train on the first documents; time, size and test error."""
         options = method.options()
         if method.base == "apple":  # but for the rule as a user gets it
-            options = {"learner": "apple", "alpha": method.alpha, "heuristic": self.heuristic}
+            rule = "evidence" if self.heuristic == "auto" else self.heuristic  # what auto is for columns of text
+            options = {"learner": "apple", "alpha": method.alpha, "heuristic": rule}
         training = self.training.first(rows)
         whole = method.name not in TIMED_ROWS
         best: tuple[float, Any, float] = (math.inf, None, 0.5)

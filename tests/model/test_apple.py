@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from pomona import AppleClassifier, AppleRegressor, load
@@ -89,13 +90,24 @@ def test_products_of_many_rare_features_learn_what_these_leave(tmp_path: Path) -
     assert (auto.arrays["slots0"] != joint.arrays["slots0"]).any()
 
 
-@pytest.mark.parametrize(("products", "rule"), [("residual", "evidence"), ("joint", "scaled")])
-def test_the_rule_for_parents_follows_how_products_learn(tmp_path: Path, products: str, rule: str) -> None:
-    path = text(tmp_path / "a.vw")
-    options = dataclasses.replace(APPLE, products=products, heuristic="auto")
-    adapted, chosen = (train(path, learn=dataclasses.replace(options, heuristic=name)) for name in ("auto", rule))
-    assert adapted.learner.parents.header() == chosen.learner.parents.header()
-    adapted.save(tmp_path / "a.pomona")
+@pytest.mark.parametrize(
+    ("kind", "products", "rule"),
+    [("text", "residual", "evidence"), ("text", "joint", "weight"), ("category", "residual", "weight")],
+)
+def test_the_rule_for_parents_follows_the_data_and_how_products_learn(
+    tmp_path: Path, kind: str, products: str, rule: str
+) -> None:
+    rng = np.random.default_rng(3)
+    words = [" ".join(f"w{i}" for i in range(8) if rng.random() < 0.5) for _ in range(600)]
+    labels = [int(("w1" in row) == ("w2" in row)) for row in words]
+    read = ReadOptions(
+        target="label", text=["a"] if kind == "text" else [], categorical=[] if kind == "text" else ["a"]
+    )
+    data = pa.table({"a": words, "label": labels})
+    options = dataclasses.replace(APPLE, products=products)
+    found = [train(data, read=read, learn=dataclasses.replace(options, heuristic=name)) for name in ("auto", rule)]
+    assert found[0].learner.parents.header() == found[1].learner.parents.header()
+    found[0].save(tmp_path / "a.pomona")
     assert load(tmp_path / "a.pomona").learner.apple.heuristic == rule
 
 

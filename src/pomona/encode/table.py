@@ -59,6 +59,11 @@ class TableEncoder:
         """Names of the columns that ``Chunk.fields`` numbers."""
         return [column.name for column in self.columns]
 
+    @property
+    def has_text(self) -> bool:
+        """Whether there are columns of running text."""
+        return any(column.kind == "text" for column in self.columns)
+
     # ---- learning ----
 
     @classmethod

@@ -89,9 +89,9 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
     heuristic : {"auto", "weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm"} or callable, default="auto"
         What makes a monomial matter: the magnitude of its weight, that times its scale, that times the root of its
         squared gradients, or the mean of squared error times squared value over the mean of squared value;
-        ``"auto"`` is evidence, the third, where products learn what the other features leave, else weight for hat
-        functions and bins, else scaled, for weights of numbers depend on their unit. The picky ones test each product
-        before it joins the features. A function takes
+        ``"auto"`` is evidence, the third, for columns of text whose products learn what the words leave, else weight
+        for hat functions and bins, else scaled, for weights of numbers depend on their unit. The picky ones test each
+        product before it joins the features. A function takes
         :class:`pomona.online.heuristics.Statistics` and gives a score a monomial.
     epochs : int, default=6
     schedule : {"auto", "early", "equal"}, default="auto"

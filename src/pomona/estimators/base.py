@@ -221,7 +221,8 @@ class OnlineEstimator(PomonaEstimator):
         options = plain_options(reading, encode, learn)
         parameters = OnlineParameters.from_options(learn, task)
         check_fields(learn, fields)
-        learner = new_learner(parameters, fields, learn, None if encoder is None else encode.numeric)
+        text = encoder is not None and encoder.has_text
+        learner = new_learner(parameters, fields, learn, None if encoder is None else encode.numeric, text)
         return Model(task, learner, encoder, options=options)
 
     def _report(self, progress: Progress) -> None:

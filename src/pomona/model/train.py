@@ -128,7 +128,9 @@ def _start(
     target = TargetScale()
     if task.kind == "regression":
         target = TargetScale.fit(task.encode(known(labels), file=source.name), parameters.loss)
-    return Model(task, new_learner(parameters, source.fields, learn, numeric), encoder, target, options=options)
+    text = encoder is not None and encoder.has_text
+    learner = new_learner(parameters, source.fields, learn, numeric, text)
+    return Model(task, learner, encoder, target, options=options)
 
 
 def check_fields(learn: LearnOptions, fields: Sequence[str]) -> None:

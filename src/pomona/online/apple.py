@@ -439,12 +439,16 @@ def _without(rising: NDArray[np.int64], some: Any) -> NDArray[np.int64]:
 
 
 def new_learner(
-    parameters: OnlineParameters, fields: Sequence[str], options: LearnOptions, numeric: str | None
+    parameters: OnlineParameters, fields: Sequence[str], options: LearnOptions, numeric: str | None, text: bool
 ) -> OnlineLearner:
-    """The learner that the options ask for; ``numeric`` is the encoding of numbers, None for sparse features."""
+    """The learner that the options ask for.
+
+    ``numeric`` is the encoding of numbers, None for sparse features; ``text``: whether there are columns of text.
+    """
     if options.learner == "apple":
-        adapts = options.heuristic == "auto"
-        if adapts:
+        # Products with frequent words help where rows are long and values many; among categories they do harm.
+        adapts = options.heuristic == "auto" and text
+        if options.heuristic == "auto":
             # Weights of numbers as they come depend on their units; hat functions and bins have none.
             unitless = numeric is not None and bool({"hat", "onehot"} & set(numeric.split("+")))
             options = replace(options, heuristic="weight" if unitless else "scaled")
