@@ -9,7 +9,8 @@ the solver alone), where their matrix has at most 20 million entries; beside the
 figures of one run of established learners under the same protocol. Errors are 0-1 errors or 1 - R^2. Bars, against
 those figures: no worse than poly2 on 80 % of the sets where it ran, no worse than linear on every set.
 
-text: see ``benchmarks.apple_text``.
+text: 20 newsgroups and Reuters-21578 as hashed unigrams, one class against the rest and all classes, one pass. Bars:
+apple(0.25) within twice the time of linear from the documents to the model, error below linear (see apple_text.py).
 
 Every finished run is one line of apple-converged.jsonl: a stopped benchmark goes on where it stopped.
 """

@@ -107,12 +107,13 @@ class Bench:
         from pomona.model import train
         from pomona.options import LearnOptions, ReadOptions
 
-        read = None if isinstance(data, InMemory) else ReadOptions(target=TARGET, text=self.parts.train.text)
+        parsed = isinstance(data, InMemory)
+        read = ReadOptions() if parsed else ReadOptions(target=TARGET, text=self.parts.train.text)
         loss = "squared" if self.task == "binary" else None
         learn = LearnOptions(task=self.task, loss=loss, learning_rate=rate, bits=BITS, shuffle=False, **options)
         clock = Clock()
         with clock.running():
-            model = train(data, learn=learn) if read is None else train(data, read=read, learn=learn)
+            model = train(data, read=read, learn=learn)
         return clock.seconds, model
 
     def _from_documents(self, rate: float, options: dict[str, Any]) -> float:
