@@ -84,6 +84,7 @@ int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int6
     m.nonzeros += static_cast<uint64_t>(machine.example().n_partners());
     losses.add(point, h);
     m.loss_weight += h;
+    if ((p > 0) != (y > 0)) m.mistakes += h;
     if (m.residual) {
       const double base = clipped(m, machine.base_dot() + (c.offsets ? c.offsets[e] : 0.0));
       machine.update_apart(at(static_cast<Loss>(m.loss), base, y, m.quantile), point, h);
@@ -112,13 +113,15 @@ int32_t learn_multi(pm_online& m, const pm_chunk& c, const int64_t* order, int64
     if (learning && y >= m.n_outputs) return PM_FULL;
     machine.dot(learning);
     double total = 0;
-    for (int64_t k = 0; k < m.n_outputs; ++k) total += predictions[e * m.n_outputs + k] = machine.score(k);
+    double* const scores = predictions + e * m.n_outputs;
+    for (int64_t k = 0; k < m.n_outputs; ++k) total += scores[k] = machine.score(k);
     if (!std::isfinite(total)) return PM_NOT_FINITE;
     if (!learning) continue;
     m.features += static_cast<uint64_t>(machine.expanded());
     m.nonzeros += static_cast<uint64_t>(machine.example().n_partners());
     m.loss_sum += h * machine.loss(static_cast<int64_t>(y));
     m.loss_weight += h;
+    if (std::max_element(scores, scores + m.n_outputs) - scores != static_cast<int64_t>(y)) m.mistakes += h;
     machine.update(static_cast<int64_t>(y), h);
     machine.example().sign(machine.has_new());
     m.examples += 1;

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PM_INTERFACE_VERSION 8
+#define PM_INTERFACE_VERSION 9
 #define PM_API __attribute__((visibility("default")))
 
 typedef enum {
@@ -72,6 +72,12 @@ PM_API int32_t pm_map_rehash(const pm_map* from, pm_map* to);
 // Positions of indices (uint64 ids if wide, else uint32 columns) whose place modulo n_seen (a power of two) had no bit set
 // in `seen`; sets them. Returns how many.
 PM_API int64_t pm_mark_new(uint64_t* seen, uint64_t n_seen, const void* indices, int32_t wide, int64_t n, int64_t* fresh);
+
+// ---- labels ----
+// codes[i] = first + step * (number of the class that labels[i] is), up to the first label that is none of them; returns
+// how many labels have a code.
+PM_API int64_t pm_label_codes(const double* labels, int64_t n, const double* classes, int64_t n_classes, double first,
+                              double step, double* codes);
 
 // ---- chunks ----
 typedef struct {
@@ -156,6 +162,7 @@ typedef struct {
   double examples, weight_sum, scale_sum, clock, lowest, highest;
   double product_weight_sum, product_scale_sum;  // residual: those of products, the others being of base features
   double loss_sum, loss_weight;
+  double mistakes;    // importance of the examples whose class was predicted wrongly
   uint64_t features;  // generated features so far
   uint64_t nonzeros;  // apple: base features of all examples, of the fields that take part
 } pm_online;

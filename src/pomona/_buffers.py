@@ -31,23 +31,42 @@ def zeros(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
     return np.frombuffer(memory, dtype).reshape(shape)
 
 
+class Block:
+    """Room for several arrays, one behind another; it goes back to its pool when the last view of it is gone."""
+
+    __slots__ = ("bytes", "places")
+
+    def __init__(self, bytes: NDArray[np.uint8], places: dict[str, int]) -> None:
+        self.bytes = bytes
+        #: Where each array begins.
+        self.places = places
+
+    def array(self, name: str, n: int, kind: Any) -> NDArray[Any]:
+        """The first ``n`` numbers of an array, with anything in them."""
+        start = self.places[name]
+        return self.bytes[start : start + n * np.dtype(kind).itemsize].view(kind)
+
+
 class BufferPool:
-    """Gives arrays out and takes their memory back when the last of them is gone."""
+    """Gives memory out and takes it back when nothing uses it any more."""
 
     def __init__(self, keep: int = 16) -> None:
         self._free: deque[NDArray[np.uint8]] = deque(maxlen=keep)
 
-    def arrays(self, wanted: Mapping[str, tuple[int, Any]]) -> dict[str, NDArray[Any]]:
-        """Arrays of these lengths and types, with anything in them."""
-        sizes = {name: n * np.dtype(kind).itemsize for name, (n, kind) in wanted.items()}
+    def block(self, wanted: Mapping[str, tuple[int, Any]]) -> Block:
+        """Room for arrays of these lengths and types."""
         places, total = {}, 0
-        for name, size in sizes.items():
+        for name, (n, kind) in wanted.items():
             places[name] = total
-            total += -(-size // _ALIGNMENT) * _ALIGNMENT
+            total += -(-n * np.dtype(kind).itemsize // _ALIGNMENT) * _ALIGNMENT
         memory = self._take(total)
         base = np.frombuffer(memory.data, np.uint8)
         weakref.finalize(base, self._free.append, memory).atexit = False
-        return {name: base[places[name] : places[name] + sizes[name]].view(kind) for name, (_, kind) in wanted.items()}
+        return Block(base, places)
+
+    def array(self, n: int, kind: Any) -> NDArray[Any]:
+        """An array of this length and type, with anything in it."""
+        return self.block({"": (n, kind)}).array("", n, kind)
 
     def _take(self, size: int) -> NDArray[np.uint8]:
         """Memory that fits, the one used last if there are several: its bytes may still be in a cache."""

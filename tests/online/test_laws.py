@@ -300,3 +300,14 @@ def test_a_value_larger_than_all_before_counts_for_less(growth: float, outputs: 
     plain = OnlineLearner(replace(parameters, gentle=False))
     plain.learn(as_chunk([{0: 2.0}], ids=True), np.array([1.0]))
     np.testing.assert_allclose(plain.predict(as_chunk([{0: 2.0 * growth}], ids=True)), min(growth, 1.0) * largest)
+
+
+@pytest.mark.parametrize(("kind", "loss"), [("sign", "logistic"), ("class", "softmax")])
+def test_mistakes_are_what_the_predictions_say(kind: str, loss: str) -> None:
+    rows = random_rows(300, 12, 0.4, 3)
+    labels, weights = random_labels(rows, kind, 4), np.random.default_rng(5).integers(0, 4, 300).astype(float)
+    learner = OnlineLearner(OnlineParameters(loss=loss, n_outputs=3 if kind == "class" else 1))
+    order = np.random.default_rng(6).permutation(300)[:200]
+    predictions = learner.learn(as_chunk(rows, ids=True, weights=weights), labels, order)[order]
+    wrong = predictions.argmax(1) != labels[order] if kind == "class" else (predictions > 0) != (labels[order] > 0)
+    assert learner.mistakes == weights[order] @ wrong > 0

@@ -56,10 +56,9 @@ def encode_columns(columns: NDArray[np.void], n: int, n_row_entries: int = 0) ->
     width = sum(column_width(kind) for kind in columns["kind"].tolist())
     capacity = width * (n + ENCODE_SCRATCH) + n_row_entries
     indptr = np.zeros(n + 1, np.int64)
-    room = _buffers.arrays(
-        {"ids": (capacity, np.uint64), "values": (capacity, np.float32), "fields": (capacity, np.uint16)}
-    )
-    ids, values, fields = room["ids"], room["values"], room["fields"]
+    kinds = {"ids": np.uint64, "values": np.float32, "fields": np.uint16}
+    room = _buffers.block({name: (capacity, kind) for name, kind in kinds.items()})
+    ids, values, fields = (room.array(name, capacity, kind) for name, kind in kinds.items())
     bad = np.zeros(2, np.int64)
     status = lib.pm_encode(
         pointer(columns, COLUMN),

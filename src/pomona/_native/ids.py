@@ -1,4 +1,4 @@
-"""Names to ids, and ids to rows."""
+"""Names to ids, ids to rows, and labels to codes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pomona._buffers import BufferPool, zeros
-from pomona._native.library import FULL, lib, pointer
+from pomona._native.library import FULL, lib, pointer, quick
 
 NO_ROW = 0xFFFFFFFF
 
 lib.pm_instruction_set.restype = c.c_char_p
-lib.pm_hash.restype = c.c_uint64
-lib.pm_hash.argtypes = [c.c_char_p, c.c_int64, c.c_uint64]
+quick.pm_hash.restype = c.c_uint64
+quick.pm_hash.argtypes = [c.c_char_p, c.c_int64, c.c_uint64]
 lib.pm_hash_strings.argtypes = [c.c_void_p, c.c_void_p, c.c_int64, c.c_uint64, c.c_void_p]
 lib.pm_take_strings.argtypes = [*[c.c_void_p] * 3, c.c_int64, *[c.c_void_p] * 2]
 lib.pm_column_keys.argtypes = [c.c_void_p, c.c_int64, c.c_void_p]
@@ -26,7 +26,7 @@ def instruction_set() -> str:
 
 
 def hash_name(name: bytes, seed: int = 0) -> int:
-    return int(lib.pm_hash(name, len(name), seed))
+    return int(quick.pm_hash(name, len(name), seed))
 
 
 def hash_strings(data: NDArray[np.uint8], offsets: NDArray[np.int64], seed: int) -> NDArray[np.uint64]:
@@ -73,7 +73,7 @@ def mix(columns: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def column_keys(columns: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Lower halves of the ids of columns, by which a hashed table finds them."""
-    keys = _buffers.arrays({"keys": (len(columns), np.uint32)})["keys"]
+    keys = _buffers.array(len(columns), np.uint32)
     lib.pm_column_keys(pointer(columns, np.uint32), len(columns), pointer(keys, np.uint32))
     return keys
 
@@ -83,6 +83,19 @@ def unmix(ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
     columns = np.empty_like(ids)
     lib.pm_unmix(pointer(ids, np.uint64), len(ids), pointer(columns, np.uint64))
     return columns
+
+
+quick.pm_label_codes.restype = c.c_int64
+quick.pm_label_codes.argtypes = [c.c_void_p, c.c_int64, c.c_void_p, c.c_int64, c.c_double, c.c_double, c.c_void_p]
+
+
+def label_codes(
+    labels: NDArray[np.float64], classes: NDArray[np.float64], first: float, step: float
+) -> NDArray[np.float64] | None:
+    """``first + step * k`` for labels that are ``classes[k]``; None where one is no class."""
+    n, codes = len(labels), np.empty(len(labels))
+    places = pointer(labels, np.float64), n, pointer(classes, np.float64), len(classes)
+    return codes if quick.pm_label_codes(*places, first, step, pointer(codes, np.float64)) == n else None
 
 
 class _Map(c.Structure):
@@ -139,7 +152,7 @@ class IdMap:
         rows = np.empty(len(ids), np.uint32) if found is None else found
         if len(rows) != len(ids):
             raise ValueError("expected one row an id")
-        fresh = _buffers.arrays({"fresh": (len(ids), np.int64)})["fresh"]
+        fresh = _buffers.array(len(ids), np.int64)
         n_fresh, done = c.c_int64(0), c.c_int64(0)
         while (
             lib.pm_map_insert(
@@ -159,7 +172,7 @@ class IdMap:
 
     def find(self, ids: NDArray[np.uint64]) -> NDArray[np.uint32]:
         """Rows of the ids, ``NO_ROW`` for those never inserted."""
-        rows = _buffers.arrays({"rows": (len(ids), np.uint32)})["rows"]
+        rows = _buffers.array(len(ids), np.uint32)
         current, entries = self._current
         lib.pm_map_find(c.byref(current), pointer(ids, np.uint64), len(ids), pointer(rows, np.uint32))
         del entries  # held as long as the core looks at them
@@ -190,7 +203,7 @@ class Marks:
     def meet(self, indices: NDArray[np.uint64] | NDArray[np.uint32]) -> NDArray[np.int64]:
         """Positions of ids or columns whose place (modulo ``n``) has no mark yet; all get one."""
         wide = indices.dtype == np.uint64
-        fresh = _buffers.arrays({"fresh": (len(indices) + 1, np.int64)})["fresh"]
+        fresh = _buffers.array(len(indices) + 1, np.int64)
         count = lib.pm_mark_new(
             pointer(self._bits, np.uint64),
             self._n,

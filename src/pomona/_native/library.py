@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 import pomona
 
-INTERFACE_VERSION = 8
+INTERFACE_VERSION = 9
 OK, FULL, BAD_INPUT, NOT_FINITE, PAUSE = range(5)
 
 
-def _load() -> c.CDLL:
+def _load() -> tuple[c.CDLL, c.PyDLL]:
     # An editable installation has two places: the sources and where the compiled files were put.
     names = ["_pomona" + suffix for suffix in (".so", ".dylib", ".dll")]
     places = [Path(folder) / name for folder in pomona.__path__ for name in names]
@@ -25,7 +25,7 @@ def _load() -> c.CDLL:
         places = [Path(other)]
     for path in places:
         if path.exists():
-            library = c.CDLL(str(path))
+            library, quick = c.CDLL(str(path)), c.PyDLL(str(path))
             break
     else:
         raise ImportError("the compiled core of pomona is missing: reinstall it with 'pip install .'")
@@ -34,10 +34,12 @@ def _load() -> c.CDLL:
         raise ImportError(
             f"the compiled core has interface {found}, but {INTERFACE_VERSION} is needed: reinstall pomona"
         )
-    return library
+    return library, quick
 
 
-lib = _load()
+#: ``quick`` is the same library for calls of some microseconds. They keep the interpreter's lock: to let another
+#: thread have it and to wait for it again takes longer than they do.
+lib, quick = _load()
 
 
 def pointer(array: NDArray[Any] | None, dtype: Any) -> c.c_void_p:

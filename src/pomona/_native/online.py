@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pomona._native.library import FULL, OK, lib, pointer
+from pomona._native.library import FULL, OK, lib, pointer, quick
 
 
 class ChunkStruct(c.Structure):
@@ -75,7 +75,7 @@ class OnlineStruct(c.Structure):
             (name, c.c_double)
             for name in (
                 "examples weight_sum scale_sum clock lowest highest product_weight_sum product_scale_sum loss_sum"
-                " loss_weight"
+                " loss_weight mistakes"
             ).split()
         ],
         ("features", c.c_uint64),
@@ -83,8 +83,8 @@ class OnlineStruct(c.Structure):
     ]
 
 
-lib.pm_online_scratch_bytes.restype = c.c_int64
-lib.pm_online_scratch_bytes.argtypes = [c.POINTER(OnlineStruct), c.POINTER(ChunkStruct)]
+quick.pm_online_scratch_bytes.restype = c.c_int64
+quick.pm_online_scratch_bytes.argtypes = [c.POINTER(OnlineStruct), c.POINTER(ChunkStruct)]
 lib.pm_online_learn.argtypes = [
     c.POINTER(OnlineStruct),
     c.POINTER(ChunkStruct),
@@ -151,7 +151,7 @@ def chunk_struct(
 
 
 def online_scratch_bytes(model: OnlineStruct, chunk: ChunkStruct) -> int:
-    return int(lib.pm_online_scratch_bytes(c.byref(model), c.byref(chunk)))
+    return int(quick.pm_online_scratch_bytes(c.byref(model), c.byref(chunk)))
 
 
 def online_learn(

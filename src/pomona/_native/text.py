@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pomona._buffers import BufferPool
+from pomona._buffers import Block, BufferPool
 from pomona._native.ids import hash_name
-from pomona._native.library import BAD_INPUT, FULL, address, lib, pointer
+from pomona._native.library import BAD_INPUT, FULL, address, lib, pointer, quick
 
 MAX_TEXT = 1 << 31
 MAX_NAMESPACES = 1 << 16
@@ -54,8 +54,9 @@ class _TextRows(c.Structure):
     ]
 
 
-lib.pm_text_bounds.argtypes = [c.c_void_p, c.c_int64, *[c.POINTER(c.c_int64)] * 3]
-lib.pm_text_bounds.restype = None
+for _library in (lib, quick):
+    _library.pm_text_bounds.argtypes = [c.c_void_p, c.c_int64, *[c.POINTER(c.c_int64)] * 3]
+    _library.pm_text_bounds.restype = None
 for _parse in (lib.pm_parse_vw, lib.pm_parse_svmlight):
     _parse.argtypes = [c.c_void_p, c.c_int64, c.POINTER(_TextOptions), c.POINTER(_TextRows)]
 
@@ -113,10 +114,10 @@ _scratch_buffers = BufferPool()  # apart: the next text can have them as soon as
 _LONG, _PIECES, _PIECE = 1 << 20, 16, 1 << 12
 
 
-def _bounds(text: NDArray[np.uint8]) -> tuple[int, int, int]:
+def _bounds(text: NDArray[np.uint8], library: Any = lib) -> tuple[int, int, int]:
     """Most lines, features and namespaces (before n-grams are made) that a text can hold."""
     lines, features, bars = c.c_int64(), c.c_int64(), c.c_int64()
-    lib.pm_text_bounds(pointer(text, np.uint8), len(text), c.byref(lines), c.byref(features), c.byref(bars))
+    library.pm_text_bounds(pointer(text, np.uint8), len(text), c.byref(lines), c.byref(features), c.byref(bars))
     return lines.value, features.value, bars.value
 
 
@@ -126,7 +127,7 @@ def _rooms(text: NDArray[np.uint8]) -> Iterator[tuple[int, int, int]]:
         parts = text[: len(text) // _PIECES * _PIECES].reshape(_PIECES, -1)
         sample = parts[:, :_PIECE].ravel()
         times = len(text) / len(sample)
-        lines, features, bars = _bounds(sample)
+        lines, features, bars = _bounds(sample, quick)
         # Lines differ in length: the fewer fit the sample, the less sure is their number.
         yield (
             int(times * (1.25 * lines + 8 * math.sqrt(lines + 1))),
@@ -136,8 +137,8 @@ def _rooms(text: NDArray[np.uint8]) -> Iterator[tuple[int, int, int]]:
     yield _bounds(text)
 
 
-def _text_arrays(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, grams: bool) -> dict[str, NDArray[Any]]:
-    """What a parser writes to; only the slots of namespaces must be zero."""
+def _room(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, grams: bool) -> Block:
+    """What a parser writes to, but for its scratch."""
     wanted: dict[str, tuple[int, Any]] = {
         "indptr": (n_rows + 1, np.int64),
         "labels": (n_rows, np.float64),
@@ -145,7 +146,6 @@ def _text_arrays(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, g
         "ids": (n_features, np.uint64),
         "values": (n_features, np.float32),
     }
-    scratch = _scratch_buffers.arrays({"feature_slots": (_power_above(n_features), np.uint32)})
     if vw:
         wanted |= {
             "weights": (n_rows, np.float64),
@@ -155,10 +155,9 @@ def _text_arrays(n_rows: int, n_features: int, n_namespaces: int, *, vw: bool, g
             "namespace_spans": (2 * n_namespaces, np.uint32),
             "fields": (n_features, np.uint16),  # last: where there is one namespace, this memory is never touched
         }
-        scratch["namespace_slots"] = np.zeros(_power_above(n_namespaces), np.uint32)
     if grams:
         wanted["grams"] = (n_features, np.uint16)
-    return _text_buffers.arrays(wanted) | scratch
+    return _text_buffers.block(wanted)
 
 
 def parse_text(
@@ -184,19 +183,24 @@ def parse_text(
         if n_features > MAX_TEXT:
             continue
         n_namespaces = min(bars, MAX_NAMESPACES) if vw else 0
-        arrays = _text_arrays(n_rows, n_features, n_namespaces, vw=vw, grams=vw and ngrams > 1)
+        room = _room(n_rows, n_features, n_namespaces, vw=vw, grams=vw and ngrams > 1)
+        slots = _scratch_buffers.array(_power_above(n_features), np.uint32)
+        names = np.zeros(_power_above(n_namespaces) if vw else 0, np.uint32)
+        start = address(room.bytes)
         rows = _TextRows(
             max_rows=n_rows,
             max_features=n_features,
             max_namespaces=n_namespaces,
-            n_feature_slots=len(arrays["feature_slots"]),
-            n_namespace_slots=len(arrays["namespace_slots"]) if vw else 0,
-            **{name: address(array) for name, array in arrays.items()},
+            n_feature_slots=len(slots),
+            n_namespace_slots=len(names),
+            feature_slots=address(slots),
+            namespace_slots=address(names),
+            **{name: start + place for name, place in room.places.items()},
         )
         parse = lib.pm_parse_vw if vw else lib.pm_parse_svmlight
         status = parse(pointer(text, np.uint8), size, c.byref(options), c.byref(rows))
         if status != FULL:
-            return _text_error(rows) if status == BAD_INPUT else _text_rows(rows, arrays)
+            return _text_error(rows) if status == BAD_INPUT else _text_rows(rows, room)
     if n_features <= MAX_TEXT:
         raise AssertionError("a bound on the size of parsed text does not hold")
     return TextError(0, 0, "the lines here are too long for so many n-grams: ask for fewer of them")
@@ -207,26 +211,26 @@ def _text_error(rows: _TextRows) -> TextError:
     return TextError(error.line_number, error.column, error.message.decode("utf-8", "backslashreplace"))
 
 
-def _text_rows(rows: _TextRows, arrays: dict[str, NDArray[Any]]) -> TextRows:
+def _text_rows(rows: _TextRows, room: Block) -> TextRows:
     n, nnz = rows.n_rows, rows.n_features
 
-    def part(name: str, size: int) -> NDArray[Any] | None:
-        return arrays[name][:size] if name in arrays else None
+    def part(name: str, size: int, kind: Any) -> NDArray[Any] | None:
+        return room.array(name, size, kind) if name in room.places else None
 
-    names = part("namespace_spans", 2 * rows.n_namespaces)
+    names = part("namespace_spans", 2 * rows.n_namespaces, np.uint32)
     return TextRows(
-        indptr=arrays["indptr"][: n + 1],
-        ids=arrays["ids"][:nnz],
-        values=arrays["values"][:nnz],
-        labels=arrays["labels"][:n],
-        weights=part("weights", n) if rows.has_weights else None,
-        offsets=part("offsets", n) if rows.has_offsets else None,
-        spans=arrays["spans"][: 2 * n].reshape(n, 2),
+        indptr=room.array("indptr", n + 1, np.int64),
+        ids=room.array("ids", nnz, np.uint64),
+        values=room.array("values", nnz, np.float32),
+        labels=room.array("labels", n, np.float64),
+        weights=part("weights", n, np.float64) if rows.has_weights else None,
+        offsets=part("offsets", n, np.float64) if rows.has_offsets else None,
+        spans=room.array("spans", 2 * n, np.uint32).reshape(n, 2),
         has_tags=bool(rows.has_tags),
         has_label_lists=bool(rows.has_label_lists),
-        fields=part("fields", nnz) if rows.n_namespaces > 1 else None,
-        starts=part("starts", nnz),
-        grams=part("grams", nnz),
+        fields=part("fields", nnz, np.uint16) if rows.n_namespaces > 1 else None,
+        starts=part("starts", nnz, np.uint32),
+        grams=part("grams", nnz, np.uint16),
         namespaces=None if names is None else names.reshape(-1, 2),
         n_lines=rows.n_lines,
         first_line=rows.first_line,

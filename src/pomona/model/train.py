@@ -167,7 +167,6 @@ class Trainer:
         self._held = [0.0, 0.0]
         self._best: tuple[float, State] | None = None
         self._last = (0.0, 0.0)
-        self._mistakes = self._judged = 0.0
         loss, scale = model.learner.parameters.loss, model.target.scale
         self._unit = scale**2 if loss == "squared" else scale if loss == "quantile" else 1.0
         self._factors = class_factors(model.task, learn.class_weight, first_labels)
@@ -297,30 +296,11 @@ class Trainer:
         """Learn these rows, in this order; shuffled ones are brought together first."""
         assert chunk.labels is not None
         if order is None or not self.shuffle:
-            predictions = self.model.learner.learn(chunk, chunk.labels, order)
-            self._count_mistakes(predictions, chunk.labels, chunk.weights, order)
+            self.model.learner.learn(chunk, chunk.labels, order)
             return
         for part in in_order(chunk, order):
             assert part.labels is not None
-            predictions = self.model.learner.learn(part, part.labels)
-            self._count_mistakes(predictions, part.labels, part.weights, None)
-
-    def _count_mistakes(
-        self,
-        predictions: NDArray[np.float64],
-        labels: NDArray[np.float64],
-        weights: NDArray[np.float64] | None,
-        order: NDArray[np.int64] | None,
-    ) -> None:
-        """Progressive error: how often the class predicted just before learning was wrong."""
-        if self.model.task.kind == "regression":
-            return
-        if order is not None:
-            predictions, labels = predictions[order], labels[order]
-            weights = None if weights is None else weights[order]
-        wrong = (predictions.argmax(axis=1) != labels) if predictions.ndim == 2 else (predictions > 0) != (labels > 0)
-        self._mistakes += float(np.count_nonzero(wrong)) if weights is None else float(weights @ wrong)
-        self._judged += float(len(labels)) if weights is None else float(weights.sum())
+            self.model.learner.learn(part, part.labels)
 
     def _hold_out(self, chunk: Chunk, rows: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
         if not len(rows):
@@ -358,7 +338,8 @@ class Trainer:
 
     def summary(self, name: str, seconds: float) -> dict[str, Any]:
         """How training went, as plain JSON values."""
-        learner = self.model.learner
+        learner, weight = self.model.learner, self.model.learner.loss_sums[1]
+        judged = self.model.task.kind != "regression" and weight > 0
         return {
             "data": name,
             "examples": learner.examples,
@@ -366,7 +347,7 @@ class Trainer:
             "passes": self.passes_done,
             "loss_name": learner.parameters.loss,
             "loss": _mean(learner.loss_sums) * self._unit,
-            "error": self._mistakes / self._judged if self._judged else None,
+            "error": learner.mistakes / weight if judged else None,
             "held_out": self.held_out,
             "polished": None if self.polished is None else asdict(self.polished),
             "weights": learner.tables.used,

@@ -25,7 +25,7 @@ HASHING = 2
 
 _RUNNING = tuple(
     "examples weight_sum scale_sum clock lowest highest product_weight_sum product_scale_sum loss_sum loss_weight"
-    " features".split()
+    " mistakes features".split()
 )
 
 
@@ -177,6 +177,11 @@ class OnlineLearner:
     def loss_sums(self) -> tuple[float, float]:
         """Sum of the progressive losses and of the weights they count with."""
         return float(self._model.loss_sum), float(self._model.loss_weight)
+
+    @property
+    def mistakes(self) -> float:
+        """Weight of the examples whose class was predicted wrongly just before they were learnt."""
+        return float(self._model.mistakes)
 
     def weights_of(
         self, table: int, places: NDArray[np.int64] | None = None

@@ -78,7 +78,7 @@ def _whole_lines(stream: Stream, size: int, name: str) -> Iterator[NDArray[np.ui
     if stream.compression is None:  # a damaged archive shall be found out before its text is looked at
         size = min(size, FIRST_BYTES)
     while True:
-        room = _buffers.arrays({"text": (len(rest) + size, np.uint8)})["text"]
+        room = _buffers.array(len(rest) + size, np.uint8)
         room[: len(rest)] = rest
         filled = len(rest) + stream.readinto(room[len(rest) :].data)
         if filled == len(rest):
