@@ -249,7 +249,7 @@ class Example {
   // apple: rows that there is room for.
   uint64_t rows_known() const {
     const uint64_t room = model_.regions[0].n_slots, block = static_cast<uint64_t>(model_.parents->block);
-    return block ? std::min(room, block) : room;
+    return block && model_.parents->n ? std::min(room, block) : room;
   }
 
   // apple: whether, from example e on, the rows of every one rise, there is room for all of them, and no value is zero.

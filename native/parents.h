@@ -56,7 +56,7 @@ class Parents {
         trial_product_(take<Real>(memory, p_.joined ? expanded : 0)),
         id_(take<uint64_t>(memory, keyed(model) ? expanded : 0)), owner_(take<pm_product>(memory, keyed(model) ? expanded : 0)),
         near_(take<uint32_t>(memory, n)), factors_(take<uint64_t>(memory, n / 64 + 1)),
-        left_out_(take<uint64_t>(memory, p_.words + 1)),
+        left_out_(take<uint64_t>(memory, n / 64 + 1)), out_(take<uint64_t>(memory, p_.words + 1)),
         filter_(take<uint64_t>(memory, filter_words(model))) {}
   static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
     const pm_parents& p = *model.parents;
@@ -64,7 +64,7 @@ class Parents {
     return taken<uint64_t>(p.words) + 2 * taken<uint32_t>(p.n_factors) + taken<uint32_t>(p.n) + taken<Real>(p.n) +
            taken<int64_t>(p.n) + taken<uint64_t>(n) + taken<uint32_t>(expanded + kBehind) + taken<Real>(expanded + kBehind) +
            taken<uint32_t>(tried) + taken<Real>(tried) + taken<uint64_t>(asked) + taken<pm_product>(asked) +
-           taken<uint32_t>(n) + taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) +
+           taken<uint32_t>(n) + 2 * taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) +
            taken<uint64_t>(filter_words(model));
   }
 
@@ -133,8 +133,7 @@ class Parents {
   void lay_out() {
     n_places_ = 0;
 #if defined(__AVX2__) && defined(__BMI2__)
-    if constexpr (sizeof(Real) == sizeof(float))
-      if (sorted_) return lay_out_eight();
+    if constexpr (sizeof(Real) == sizeof(float)) return lay_out_eight();
 #endif
     const uint32_t mask = place_mask();
     for (int64_t i = 0; i < n_active_; ++i) {
@@ -245,23 +244,17 @@ class Parents {
   }
 
 #if defined(__AVX2__) && defined(__BMI2__)
-  // The same for features in rising order, eight at once. Factors, too, come in the order of the features: so those that
-  // are left out are found as bits of features by moving bits of factors.
+  // The same, eight at once.
   void lay_out_eight() {
     const __m256i mask = _mm256_set1_epi32(static_cast<int32_t>(place_mask()));
     for (int64_t i = 0; i < n_active_; ++i) {
       const uint32_t parent = active_[i];
-      leave_out(p_.excluded + static_cast<int64_t>(parent) * p_.words);
+      const uint64_t* const excluded = p_.excluded + static_cast<int64_t>(parent) * p_.words;
+      sorted_ ? leave_out_rising(excluded) : leave_out(excluded);
       const __m256i base = _mm256_set1_epi32(static_cast<int32_t>(first_place(parent)));
       const __m256 a = _mm256_set1_ps(static_cast<float>(value_[i]));
-      int64_t seen = 0;  // factors
       for (int64_t start = 0; start < n_; start += 64) {
-        const uint64_t factors = factors_[start >> 6];
-        const uint64_t* const bits = left_out_ + (seen >> 6);
-        const int shift = static_cast<int>(seen & 63);
-        const uint64_t out = bits[0] >> shift | (shift ? bits[1] << (64 - shift) : 0);
-        seen += __builtin_popcountll(factors);
-        uint64_t kept = ~_pdep_u64(out, factors);
+        uint64_t kept = ~left_out_[start >> 6];
         const int64_t stop = std::min(n_ - start, int64_t{64});
         if (stop < 64) kept &= (uint64_t{1} << stop) - 1;
         for (int64_t k = start; k < start + stop; k += 8, kept >>= 8) keep_eight(k, kept & 255, base, mask, a);
@@ -270,17 +263,33 @@ class Parents {
     }
   }
 
-  // left_out_: of the factors that the example has, those whose products belong to another parent.
+  // left_out_: the features whose products with the parent belong to another.
   void leave_out(const uint64_t* excluded) {
+    std::memset(left_out_, 0, static_cast<size_t>(n_ / 64 + 1) * sizeof(uint64_t));
+    for (int64_t w = 0; w < p_.words; ++w)
+      for (uint64_t bits = excluded[w] & present_[w]; bits; bits &= bits - 1) {
+        const uint32_t k = position_[w * 64 + __builtin_ctzll(bits)];
+        left_out_[k >> 6] |= uint64_t{1} << (k & 63);
+      }
+  }
+  // The same for features in rising order. Factors, too, come in that order: so bits of factors are moved to their features.
+  void leave_out_rising(const uint64_t* excluded) {
     int64_t n = 0;
-    left_out_[0] = 0;
+    out_[0] = 0;
     for (int64_t w = 0; w < p_.words; ++w) {
       if (!present_[w]) continue;
       const uint64_t bits = _pext_u64(excluded[w], present_[w]);
       const int shift = static_cast<int>(n & 63);
-      left_out_[n >> 6] |= bits << shift;
-      left_out_[(n >> 6) + 1] = shift ? bits >> (64 - shift) : 0;
+      out_[n >> 6] |= bits << shift;
+      out_[(n >> 6) + 1] = shift ? bits >> (64 - shift) : 0;
       n += __builtin_popcountll(present_[w]);
+    }
+    int64_t seen = 0;  // factors
+    for (int64_t w = 0; w < n_ / 64 + 1; ++w) {
+      const uint64_t* const bits = out_ + (seen >> 6);
+      const int shift = static_cast<int>(seen & 63);
+      left_out_[w] = _pdep_u64(bits[0] >> shift | (shift ? bits[1] << (64 - shift) : 0), factors_[w]);
+      seen += __builtin_popcountll(factors_[w]);
     }
   }
 
@@ -406,7 +415,8 @@ class Parents {
   uint64_t* id_;
   pm_product* owner_;
   uint32_t* near_;
-  uint64_t *factors_, *left_out_;  // as bits; factors_: which features are factors
+  uint64_t *factors_, *left_out_;  // bits of features: those that are factors, and those that are left out
+  uint64_t* out_;  // bits of the factors that the example has: those that are left out
   uint64_t* filter_;
   bool filtered_ = false;
   uint64_t looked_ = 0;

@@ -117,14 +117,17 @@ class AppleLearner(OnlineLearner):
         tables.products_used = int(self.parents.describe().used)
         if self.rule is not None:
             mean = self._model.nonzeros / self._model.examples
+            rows = 0
             if not len(self.parents):
-                self._adapt(len(tables.appeared(0)) > RARE * mean)
+                met = tables.appeared(0)
+                rows = int(met[-1]) + 1 if len(met) else 0
+                self._adapt(len(met) > RARE * mean)
             size = max(1, math.floor(mean**self.apple.alpha))
             chosen = self._choose(size)
             if self.rule.trial is not None:
                 self._join(size)
             self.parents.add(chosen)
-            tables.grow_blocks(self.parents)
+            tables.grow_blocks(self.parents, rows)
             tables.forget_moments()
             tables.may_prune = True
         self._point()

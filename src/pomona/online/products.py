@@ -106,7 +106,7 @@ class AppleTables(Tables):
 
     def grow_blocks(self, parents: Parents, n_rows: int = 0) -> None:
         """Make room for the products of new parents, and for those of rows 0 … n_rows - 1."""
-        if self.block:
+        if self.block and len(parents):
             self._widen_blocks(parents, n_rows)
 
     def _widen_blocks(self, parents: Parents, n_rows: int) -> None:
@@ -120,7 +120,11 @@ class AppleTables(Tables):
             self._to_keys(parents)
             return
         old, rows = self.block, len(self.slots[1]) // self.block
-        if block == old and needed <= len(self.slots[1]):
+        if block == old:
+            if needed > len(self.slots[1]):
+                self._extend(1, needed)
+                self.moments[1] = _extended(self.moments[1], needed if self.keeps_moments else 0)
+                self.joined = None if self.joined is None else _extended(self.joined, needed)
             return
 
         def moved(array: NDArray[Any], grown: NDArray[Any]) -> NDArray[Any]:
