@@ -255,3 +255,16 @@ def test_numbers_of_a_character_or_two(number: str) -> None:
     assert isinstance(parsed, _native.TextRows)
     assert parsed.labels[0] == expected
     np.testing.assert_array_equal(parsed.values, [expected, 1.5] if expected else [1.5])
+
+
+@pytest.mark.parametrize("form", ["vw", "svmlight"])
+def test_short_decimals_are_read_as_the_nearest_float(form: Literal["vw", "svmlight"]) -> None:
+    rng = np.random.default_rng(0)
+    texts = [f"{m / 10**k:.{k}f}" for k in range(1, 7) for m in rng.integers(1, 10 ** (k + 1), 20_000).tolist()]
+    texts = [sign + text for text in texts for sign in ("", "-")]
+    line = "1 |" if form == "vw" else "1"
+    line += "".join(f" {i}:{text}" for i, text in enumerate(texts)) + "\n"
+    rows = _native.parse_text(np.frombuffer(line.encode(), np.uint8), form)
+    assert isinstance(rows, _native.TextRows)
+    # In two steps, as Python rounds to double first: it is never near enough to a middle to matter here.
+    assert np.array_equal(rows.values, np.array(texts, np.float64).astype(np.float32))

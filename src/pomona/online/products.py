@@ -133,6 +133,7 @@ class AppleTables(Tables):
                 grown.reshape(len(parents), block, *each)[:rows, :old] = array.reshape(rows, old, *each)
             return grown
 
+        self._reserved.pop(1, None)
         self.slots[1] = moved(self.slots[1], self._empty(needed))
         self.touched[1] = moved(self.touched[1], self._clocks(needed))
         self.moments[1] = moved(self.moments[1], self._sums(needed))
@@ -196,6 +197,7 @@ class AppleTables(Tables):
             joined = np.zeros(n_slots, np.uint8)
             joined[places] = self.joined[used]
             self.joined = joined
+        self._reserved.pop(1, None)
         self.slots[1], self.touched[1], self.moments[1], self.owners = slots, clocks, sums, owners
         self.block, self.hashed[1] = 0, hashed
         self.products_used = len(used)
