@@ -311,3 +311,16 @@ def test_mistakes_are_what_the_predictions_say(kind: str, loss: str) -> None:
     predictions = learner.learn(as_chunk(rows, ids=True, weights=weights), labels, order)[order]
     wrong = predictions.argmax(1) != labels[order] if kind == "class" else (predictions > 0) != (labels[order] > 0)
     assert learner.mistakes == weights[order] @ wrong > 0
+
+
+def test_mistakes_of_a_model_that_did_not_count_them_are_not_known() -> None:
+    learner = make("exact")
+    chunk, labels = stream("exact")
+    learner.learn(chunk, labels)
+    state = learner.state()
+    assert OnlineLearner.from_state(state).mistakes == learner.mistakes > 0
+    del state.header["running"]["mistakes"]
+    old = OnlineLearner.from_state(state)
+    old.learn(chunk, labels)
+    assert np.isnan(old.mistakes)
+    assert np.isnan(OnlineLearner.from_state(old.state()).mistakes)

@@ -339,7 +339,7 @@ class Trainer:
     def summary(self, name: str, seconds: float) -> dict[str, Any]:
         """How training went, as plain JSON values."""
         learner, weight = self.model.learner, self.model.learner.loss_sums[1]
-        judged = self.model.task.kind != "regression" and weight > 0
+        judged = self.model.task.kind != "regression" and weight > 0 and not math.isnan(learner.mistakes)
         return {
             "data": name,
             "examples": learner.examples,

@@ -180,7 +180,7 @@ class OnlineLearner:
 
     @property
     def mistakes(self) -> float:
-        """Weight of the examples whose class was predicted wrongly just before they were learnt."""
+        """Weight of the examples whose class was predicted wrongly just before they were learnt; NaN: not known."""
         return float(self._model.mistakes)
 
     def weights_of(
@@ -412,7 +412,8 @@ class OnlineLearner:
         learner = cls._new(header)
         if any(header["hashed"]) and learner.parameters.degree > 1 and header.get("hashing") != HASHING:
             raise ModelFileError("the model has products hashed as by an earlier version of pomona: train it again")
-        for name, value in header["running"].items():
+        # The first models did not count their mistakes: how many they made is not known.
+        for name, value in {"mistakes": "nan", **header["running"]}.items():
             number = float.fromhex(value)
             setattr(learner._model, name, int(number) if name == "features" else number)
         learner.n_columns = header["n_columns"]
