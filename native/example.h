@@ -108,10 +108,9 @@ class Example {
     as_they_are_ = as_they_are(model);
   }
 
-  // What load() relies on for the examples of a chunk, from e on: whether apple may use rows as they are, and the keys of
-  // columns, for which there is room at `keys`.
+  // What load() relies on for the examples of a chunk, from e on: the keys of columns, for which there is room at `keys`.
   void look_at(const pm_chunk& c, int64_t e, uint32_t* keys) {
-    if (parents_) clean_until_ = clean(c, e) ? c.indptr[c.n] - kBehindRows : 0;
+    looked_until_ = looked_from_;
     if (!as_they_are_ || !model_.regions[0].hashed) return;
     const int64_t first = c.indptr[e], n = c.indptr[c.n] - first;
     if (c.keys) {
@@ -213,10 +212,10 @@ class Example {
 
   // apple, hashed products: says in their slots whose they are, in new ones and now and then in all, so that most slots
   // name the most frequent of those that share them.
-  void sign(bool born) {
+  void sign(const NewProducts& fresh) {
     if (!parents_ || !model_.regions[1].hashed) return;
     const bool all = static_cast<int64_t>(model_.examples) % kSignedEvery == 0;
-    if (all || born || model_.parents->joined) parents_->sign(all);
+    if (all || fresh.any || model_.parents->joined) parents_->sign(all, fresh);
   }
 
   // Adds the example to the moments of its features, those on trial included. slope[k]: derivative by output k.
@@ -243,7 +242,7 @@ class Example {
   }
 
  private:
-  static constexpr int64_t kSignedEvery = 64;  // examples
+  static constexpr int64_t kSignedEvery = 64, kLookedAt = 64;  // examples
   static constexpr int64_t kBehindRows = 8;  // rows and values that apple may read behind those of an example
 
   // apple: rows that there is room for.
@@ -252,38 +251,56 @@ class Example {
     return block && model_.parents->n ? std::min(room, block) : room;
   }
 
-  // apple: whether, from example e on, the rows of every one rise, there is room for all of them, and no value is zero.
-  bool clean(const pm_chunk& c, int64_t e) const {
-    if (sizeof(Real) != sizeof(float) || model_.parents->fields || e >= c.n) return false;
+  // apple: whether the rows and values of example e serve as they are: there is room for all rows, and no value is zero.
+  // sorted_: whether they rise. Examples are looked at many at once: one by one, short ones would take far longer.
+  bool clean(const pm_chunk& c, int64_t e) {
+    const int64_t first = c.indptr[e], stop = c.indptr[e + 1];
+    if (sizeof(Real) != sizeof(float) || model_.parents->fields || stop + kBehindRows > c.indptr[c.n]) return false;
+    if (e < looked_from_ || e >= looked_until_) {
+      looked_from_ = e, looked_until_ = std::min(e + kLookedAt, c.n);
+      all_clean_ = serves(c, first, c.indptr[looked_until_]);
+      all_rise_ = falls(c, looked_from_, looked_until_) == 0;
+    }
+    sorted_ = all_rise_ || falls(c, e, e + 1) == 0;
+    return all_clean_ || serves(c, first, stop);
+  }
+  // Whether there is room for the rows of these features, and none is zero.
+  bool serves(const pm_chunk& c, int64_t first, int64_t stop) const {
     const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
-    const int64_t first = c.indptr[e], stop = c.indptr[c.n];
-    uint32_t top = 0, zeros = 0, falls = 0;
+    uint32_t top = 0, zeros = 0;
     for (int64_t k = first; k < stop; ++k) {
       top = std::max(top, rows[k]);
       zeros |= c.values[k] == 0;
     }
-    for (int64_t k = first + 1; k < stop; ++k) falls += rows[k] <= rows[k - 1];
-    for (++e; e < c.n; ++e)  // from one example to the next they may fall
-      if (const int64_t k = c.indptr[e]; k > first && k < c.indptr[e + 1]) falls -= rows[k] <= rows[k - 1];
-    return !zeros && !falls && top < rows_known();
+    return !zeros && (top < rows_known() || first == stop);
+  }
+  // How often, in examples e … end - 1, a row is not above the one before. From one example to the next it may be.
+  static int64_t falls(const pm_chunk& c, int64_t e, int64_t end) {
+    const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
+    const int64_t first = c.indptr[e], stop = c.indptr[end];
+    int64_t count = 0;
+    for (int64_t k = first + 1; k < stop; ++k) count += rows[k] <= rows[k - 1];
+    for (++e; e < end; ++e)
+      if (const int64_t k = c.indptr[e]; k > first && k < c.indptr[e + 1]) count -= rows[k] <= rows[k - 1];
+    return count;
   }
 
   // apple: rows and values without zeros, and the parents that the example has.
   bool load_rows(const pm_chunk& c, int64_t e, bool grow) {
     const pm_parents& p = *model_.parents;
     const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
-    if (c.indptr[e + 1] <= clean_until_) {
-      const int64_t first = c.indptr[e];
-      n_ = n_partners_ = c.indptr[e + 1] - first, sorted_ = true;
+    const int64_t first = c.indptr[e], stop = c.indptr[e + 1];
+    if (clean(c, e)) {
+      n_ = n_partners_ = stop - first;
       partner_row_ = rows + first, partner_x_ = reinterpret_cast<const Real*>(c.values + first);
-      linear_ = {1, 0, partner_row_, partner_x_, n_, Real(1), true};
-      parents_->find(partner_row_, partner_x_, n_, true);
+      linear_ = {1, 0, partner_row_, partner_x_, n_, Real(1), sorted_};
+      parents_->find(partner_row_, partner_x_, n_, sorted_);
       return true;
     }
     const uint64_t room = rows_known();
     sorted_ = true;
     n_ = 0;
-    for (int64_t k = c.indptr[e]; k < c.indptr[e + 1]; ++k) {
+    for (int64_t k = first; k < stop; ++k) {
       if (c.values[k] == 0) continue;
       if (rows[k] >= room) {
         if (grow) return false;
@@ -458,8 +475,9 @@ class Example {
   int64_t n_ = 0;
   bool by_field_ = false, sorted_ = false;
   bool as_they_are_ = false;
-  int64_t clean_until_ = 0;  // apple: features before this one are read from the chunk
   const uint32_t* keys_ = nullptr;  // of the chunk's columns
+  int64_t looked_from_ = 0, looked_until_ = 0;  // apple: examples that were looked at together,
+  bool all_clean_ = false, all_rise_ = false;   // and what they have in common
   Run<Real> linear_{};
   std::optional<Parents<Real>> parents_;
   const uint32_t* partner_row_ = nullptr;

@@ -11,6 +11,7 @@ constexpr int64_t kAhead = 32;      // ids between prefetch and use
 constexpr uint64_t kNear = 1 << 12;  // entries of a map in a near cache: following is worth while for half of the ids,
 constexpr int64_t kFar = 16;         // in others for one of so many
 constexpr int64_t kCheck = 1 << 11;  // ids after which that is asked
+constexpr int64_t kPiece = 1 << 11;  // ids that are looked at together
 
 inline uint64_t home(uint64_t id, uint64_t mask) { return (id ^ (id >> 32)) & mask; }
 
@@ -59,65 +60,72 @@ class Follower {
   int trust_ = 0;
 };
 
-// Rows that are there already are passed over eight at once.
-struct Missing {
-  const uint32_t* rows;
-  bool operator()(int64_t i) const { return rows[i] == PM_NO_ROW; }
-  bool none(int64_t i) const {
-    uint32_t missing = 0;
-    for (int64_t k = i; k < i + 8; ++k) missing |= rows[k] == PM_NO_ROW;
-    return !missing;
-  }
-};
-struct All {
-  bool operator()(int64_t) const { return true; }
-  bool none(int64_t) const { return false; }
-};
-
-// Inserts ids[i] for those i in which `wanted` is true.
-template <class Wanted>
-inline int32_t insert(pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows, int64_t* fresh, int64_t* n_fresh,
-                      int64_t* done, Wanted wanted) {
-  const uint64_t mask = map->capacity - 1, kept = map->kept;
-  pm_map_entry* const entries = map->entries;
-  const uint64_t room = std::min(map->limit, map->capacity / 4 * 3);
-  int64_t found_new = *n_fresh;
-  for (int64_t i = *done; i < n; ++i) {
-    if (i + kAhead + 8 <= n && wanted.none(i) && wanted.none(i + kAhead)) {
-      i += 7;
-      continue;
-    }
-    if (i + kAhead < n && wanted(i + kAhead)) __builtin_prefetch(entries + home(ids[i + kAhead] & kept, mask));
-    if (!wanted(i)) continue;
-    const uint64_t id = ids[i] & kept;
-    uint64_t p = home(id, mask);
-    while (entries[p].row_plus_one && entries[p].id != id) p = (p + 1) & mask;
-    if (!entries[p].row_plus_one) {
-      if (map->count >= map->limit) {
-        rows[i] = map->limit ? static_cast<uint32_t>(id % map->limit) : PM_NO_ROW;
-        continue;
+// Calls visit(i), in order, for the positions i from `first` on for which wanted(i) is true, until it says no: whether
+// it never did. The ids of later positions are asked for meanwhile. Positions are listed piece by piece, without a branch
+// for each of them, since which are wanted cannot be foreseen.
+template <class Wanted, class Ask, class Visit>
+inline __attribute__((always_inline)) bool visit_wanted(int64_t first, int64_t n, Wanted wanted, Ask ask, Visit visit) {
+  constexpr int64_t kTogether = 8;
+  uint16_t listed[kPiece + kTogether];
+  for (int64_t start = first; start < n; start += kPiece) {
+    const int64_t stop = std::min(start + kPiece, n);
+    int64_t count = 0, i = start;
+    for (; i + kTogether <= stop; i += kTogether) {
+      bool any = false;
+      for (int64_t k = i; k < i + kTogether; ++k) any |= wanted(k);
+      if (!any) continue;
+      for (int64_t k = i; k < i + kTogether; ++k) {
+        listed[count] = static_cast<uint16_t>(k - start);
+        count += wanted(k);
       }
-      if (map->count >= room) {
-        *n_fresh = found_new;
-        *done = i;
-        return PM_FULL;
-      }
-      fill(entries[p], id, ++map->count);
-      fresh[found_new++] = i;
     }
-    rows[i] = static_cast<uint32_t>(entries[p].row_plus_one - 1);
+    for (; i < stop; ++i) {
+      listed[count] = static_cast<uint16_t>(i - start);
+      count += wanted(i);
+    }
+    for (int64_t c = 0; c < std::min(count, kAhead); ++c) ask(start + listed[c]);
+    for (int64_t c = 0; c < count; ++c) {
+      if (c + kAhead < count) ask(start + listed[c + kAhead]);
+      if (!visit(start + listed[c])) return false;
+    }
   }
-  *n_fresh = found_new;
-  *done = n;
-  return PM_OK;
+  return true;
 }
 
 }  // namespace
 
 int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, int32_t found, uint32_t* rows, int64_t* fresh,
                       int64_t* n_fresh, int64_t* done) {
-  if (found) return insert(map, ids, n, rows, fresh, n_fresh, done, Missing{rows});
-  return insert(map, ids, n, rows, fresh, n_fresh, done, All{});
+  const uint64_t mask = map->capacity - 1, kept = map->kept;
+  pm_map_entry* const entries = map->entries;
+  const uint64_t room = std::min(map->limit, map->capacity / 4 * 3);
+  int64_t found_new = *n_fresh;
+  const auto ask = [=](int64_t i) { __builtin_prefetch(entries + home(ids[i] & kept, mask)); };
+  const auto insert = [&](int64_t i) {
+    const uint64_t id = ids[i] & kept;
+    uint64_t p = home(id, mask);
+    while (entries[p].row_plus_one && entries[p].id != id) p = (p + 1) & mask;
+    if (!entries[p].row_plus_one) {
+      if (map->count >= map->limit) {
+        rows[i] = map->limit ? static_cast<uint32_t>(id % map->limit) : PM_NO_ROW;
+        return true;
+      }
+      if (map->count >= room) {
+        *done = i;
+        return false;
+      }
+      fill(entries[p], id, ++map->count);
+      fresh[found_new++] = i;
+    }
+    rows[i] = static_cast<uint32_t>(entries[p].row_plus_one - 1);
+    return true;
+  };
+  const bool all = found ? visit_wanted(*done, n, [=](int64_t i) { return rows[i] == PM_NO_ROW; }, ask, insert)
+                         : visit_wanted(*done, n, [](int64_t) { return true; }, ask, insert);
+  *n_fresh = found_new;
+  if (!all) return PM_FULL;
+  *done = n;
+  return PM_OK;
 }
 
 int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows) {

@@ -84,14 +84,14 @@ int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int6
     m.nonzeros += static_cast<uint64_t>(machine.example().n_partners());
     losses.add(point, h);
     m.loss_weight += h;
-    if ((p > 0) != (y > 0)) m.mistakes += h;
+    m.mistakes += (p > 0) != (y > 0) ? h : 0.0;  // no branch: mistakes cannot be foreseen
     if (m.residual) {
       const double base = clipped(m, machine.base_dot() + (c.offsets ? c.offsets[e] : 0.0));
       machine.update_apart(at(static_cast<Loss>(m.loss), base, y, m.quantile), point, h);
     } else if (!m.peer_order || peer_learns(point)) {
       m.ftrl ? machine.update_ftrl(point, h) : machine.update(point, h);
     }
-    machine.example().sign(machine.has_new());
+    machine.example().sign(machine.new_products());
     see_label(m, y);
     m.examples += 1;
     if (m.examples == m.pause_at) return *done = i + 1, PM_PAUSE;
@@ -123,7 +123,7 @@ int32_t learn_multi(pm_online& m, const pm_chunk& c, const int64_t* order, int64
     m.loss_weight += h;
     if (std::max_element(scores, scores + m.n_outputs) - scores != static_cast<int64_t>(y)) m.mistakes += h;
     machine.update(static_cast<int64_t>(y), h);
-    machine.example().sign(machine.has_new());
+    machine.example().sign(machine.new_products());
     m.examples += 1;
     if (m.examples == m.pause_at) return *done = i + 1, PM_PAUSE;
   }
@@ -249,8 +249,8 @@ int32_t move_products(const pm_region& from, const pm_parents& parents, const in
     const pm_product owner = parents.block ? pm_product{static_cast<uint32_t>(slot / parents.block),
                                                         static_cast<uint32_t>(slot % parents.block)}
                                            : parents.owners[slot];
-    const uint64_t key = parents.keys[owner.parent], id = to.hashed ? 0 : key + mix(owner.row);
-    const uint64_t at = to.hashed ? (key + owner.row) & (to.n_slots - 1) : table.find(id).slot;
+    const uint64_t id = to.hashed ? 0 : parents.keys[owner.parent] + mix(owner.row);
+    const uint64_t at = to.hashed ? (first_of_row(owner.row) + owner.parent) & (to.n_slots - 1) : table.find(id).slot;
     std::memcpy(static_cast<char*>(to.slots) + at * static_cast<uint64_t>(slot_bytes),
                 static_cast<const char*>(from.slots) + slot * slot_bytes, static_cast<size_t>(slot_bytes));
     table.take(at, id);

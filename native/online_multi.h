@@ -42,7 +42,7 @@ class Multi {
 
   Example<Real>& example() { return example_; }
   int64_t expanded() const { return n_; }
-  bool has_new() const { return born_ || !m_.normalized; }
+  NewProducts new_products() const { return {born_ || !m_.normalized, nullptr, 0}; }
 
   void dot(bool learning) {
     n_ = 0;

@@ -30,7 +30,8 @@ class Single : Slots<Real> {
     G_ = start + step;
     x_ = start + 2 * step;
     at_ = reinterpret_cast<S**>(start + 3 * step);
-    marks_ = reinterpret_cast<uint8_t*>(at_ + max_features + 1 + kLanes);
+    born_at_ = reinterpret_cast<uint32_t*>(at_ + max_features + 1 + kLanes);
+    marks_ = reinterpret_cast<uint8_t*>(born_at_ + (model.parents ? max_expanded : 0));
     nothing_.s = 1;
     regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
     in_octets_ = sizeof(Real) == sizeof(float) && !regularized_;
@@ -38,7 +39,8 @@ class Single : Slots<Real> {
   static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
     return Example<Real>::bytes(model, max_features, max_expanded) + 128 +
            3 * (max_expanded + 1 + 4 * 16) * static_cast<int64_t>(sizeof(Real)) +
-           (max_features + 1 + kLanes) * static_cast<int64_t>(sizeof(S*)) + max_expanded / kLanes + 2 * kLanes;
+           (max_features + 1 + kLanes) * static_cast<int64_t>(sizeof(S*)) +
+           (model.parents ? max_expanded : 0) * static_cast<int64_t>(sizeof(uint32_t)) + max_expanded / kLanes + 2 * kLanes;
   }
 
   Example<Real>& example() { return example_; }
@@ -62,8 +64,11 @@ class Single : Slots<Real> {
     return total;
   }
 
-  // apple: whether the example has a product that was not seen before, or may have.
-  bool has_new() const { return born_ || !m_.normalized; }
+  // apple: the products of the example that were not seen before, or may not have been.
+  NewProducts new_products() const {
+    if (m_.normalized && in_octets_) return {n_born_ > 0, born_at_, n_born_};
+    return {born_ || !m_.normalized, nullptr, 0};
+  }
   // Features of the example, products and the intercept among them.
   int64_t expanded() const { return n_features_; }
 
@@ -230,7 +235,7 @@ class Single : Slots<Real> {
   template <bool learning>
   double dot_of_octets() {
     Sums sums;
-    n_ = n_features_ = 0;
+    n_ = n_features_ = n_born_ = 0;
     rescaled_ = false;
     gather_linear<learning>(example_.linear(), sums);
     end_base(sums);
@@ -324,6 +329,7 @@ class Single : Slots<Real> {
         const int64_t feature = k < j ? slot.feature(k) : k;
         S& of = feature < count ? *slot(feature) : *intercept();
         S value = of;
+        if (!linear && m_.parents && value.s == 0) born_at_[n_born_++] = static_cast<uint32_t>(feature);
         x[k] = this->template scaled<learning>(value, of, feature < count ? run.a * values[feature] : Real(1));
         w[k] = value.w, G[k] = value.G;
         all.add_rescaled(w[k], x[k]);
@@ -478,6 +484,8 @@ class Single : Slots<Real> {
   bool in_octets_;  // whether features are gathered eight at a time
   Real *w_, *G_, *x_;
   S** at_;          // slots of the linear part
+  uint32_t* born_at_;    // apple: which products of the example had not been seen, in single precision
+  int64_t n_born_ = 0;
   uint8_t* marks_;  // of a run: a bit for each feature whose scale is to grow
 };
 

@@ -43,28 +43,37 @@ constexpr Compression kCompression;
 constexpr int64_t kPlacesAhead = 32;  // products between prefetch and use
 constexpr uint64_t kCached = 1 << 19;  // bytes: smaller tables need no prefetch
 
+// Which products of an example none before it had.
+struct NewProducts {
+  bool any;
+  const uint32_t* at;  // their numbers, rising; null: they are among all of them
+  int64_t n;
+};
+
 template <class Real>
 class Parents {
  public:
   Parents(const pm_online& model, char*& memory, int64_t n, int64_t expanded)
       : model_(model), p_(*model.parents), table_(KeyTable::of(model)), present_(take<uint64_t>(memory, p_.words)),
         position_(take<uint32_t>(memory, p_.n_factors)), cut_(take<uint32_t>(memory, p_.n_factors)),
-        active_(take<uint32_t>(memory, p_.n)), value_(take<Real>(memory, p_.n)),
+        active_(take<uint32_t>(memory, p_.n + 1)), value_(take<Real>(memory, p_.n + 1)),
         end_(take<int64_t>(memory, p_.n)), key_(take<uint64_t>(memory, n)),
-        place_(take<uint32_t>(memory, expanded + kBehind)), product_(take<Real>(memory, expanded + kBehind)),
+        place_(take<uint32_t>(memory, expanded + kBehind)), row_(take<uint32_t>(memory, expanded + kBehind)),
+        product_(take<Real>(memory, expanded + kBehind)),
         trial_(take<uint32_t>(memory, p_.joined ? expanded : 0)),
         trial_product_(take<Real>(memory, p_.joined ? expanded : 0)),
         id_(take<uint64_t>(memory, keyed(model) ? expanded : 0)), owner_(take<pm_product>(memory, keyed(model) ? expanded : 0)),
-        near_(take<uint32_t>(memory, n)), factors_(take<uint64_t>(memory, n / 64 + 1)),
-        left_out_(take<uint64_t>(memory, n / 64 + 1)), out_(take<uint64_t>(memory, p_.words + 1)),
-        filter_(take<uint64_t>(memory, filter_words(model))) {}
+        met_(take<uint32_t>(memory, n + 1)), factor_(take<uint32_t>(memory, n + 1)), first_(take<uint32_t>(memory, n + 8)),
+        factors_(take<uint64_t>(memory, n / 64 + 1)), left_out_(take<uint64_t>(memory, n / 64 + 1)),
+        out_(take<uint64_t>(memory, p_.words + 1)), filter_(take<uint64_t>(memory, filter_words(model))) {}
   static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
     const pm_parents& p = *model.parents;
     const int64_t tried = p.joined ? expanded : 0, asked = keyed(model) ? expanded : 0;
-    return taken<uint64_t>(p.words) + 2 * taken<uint32_t>(p.n_factors) + taken<uint32_t>(p.n) + taken<Real>(p.n) +
-           taken<int64_t>(p.n) + taken<uint64_t>(n) + taken<uint32_t>(expanded + kBehind) + taken<Real>(expanded + kBehind) +
+    return taken<uint64_t>(p.words) + 2 * taken<uint32_t>(p.n_factors) + taken<uint32_t>(p.n + 1) + taken<Real>(p.n + 1) +
+           taken<int64_t>(p.n) + taken<uint64_t>(n) + 2 * taken<uint32_t>(expanded + kBehind) +
+           taken<Real>(expanded + kBehind) +
            taken<uint32_t>(tried) + taken<Real>(tried) + taken<uint64_t>(asked) + taken<pm_product>(asked) +
-           taken<uint32_t>(n) + 2 * taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) +
+           2 * taken<uint32_t>(n + 1) + taken<uint32_t>(n + 8) + 2 * taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) +
            taken<uint64_t>(filter_words(model));
   }
 
@@ -84,35 +93,37 @@ class Parents {
   // Finds the parents that this example has. No value is zero; with few bits two features may share a row.
   void find(const uint32_t* rows, const Real* x, int64_t n, bool sorted) {
     rows_ = rows, x_ = x, n_ = n, sorted_ = sorted, n_active_ = 0;
+    if (p_.n == 0) return;
     std::memset(present_, 0, static_cast<size_t>(p_.words) * sizeof(uint64_t));
     std::memset(factors_, 0, static_cast<size_t>(n / 64 + 1) * sizeof(uint64_t));
-    bool aligned = n == p_.n_factors;
-    const auto meet = [&](int64_t k) __attribute__((always_inline)) {
-      const uint32_t f = rows[k] < p_.n_rows ? p_.factor_of_row[rows[k]] : 0;
-      aligned &= f == static_cast<uint32_t>(k + 1);
-      if (!f) return;
-      const uint64_t bit = uint64_t{1} << ((f - 1) & 63);
-      if (present_[(f - 1) >> 6] & bit) return;  // a second feature of this row: a parent is there once
-      present_[(f - 1) >> 6] |= bit;
-      position_[f - 1] = static_cast<uint32_t>(k);
-      factors_[k >> 6] |= uint64_t{1} << (k & 63);
-      if (p_.single[f - 1]) add(p_.single[f - 1] - 1, x[k]);
+    const int64_t n_met = meet_factors();
+    // What there is goes into a list and the list grows by 0 or 1: a branch for each could not be foreseen.
+    bool aligned = n == p_.n_factors && n_met == n;
+    int64_t n_active = 0;
+    const auto add = [&](uint32_t parent, Real value, bool there) __attribute__((always_inline)) {
+      active_[n_active] = parent, value_[n_active] = value;
+      n_active += there;
     };
-    if (p_.n_rows <= PM_NEAR_ROWS) {
-      for (int64_t k = 0; k < n; ++k) meet(k);
-    } else {
-      const int64_t near = near_factors();
-      aligned &= near == n;
-      for (int64_t i = 0; i < near; ++i) meet(near_[i]);
+    for (int64_t i = 0; i < n_met; ++i) {
+      const uint32_t k = met_[i], f = factor_[i] - 1;
+      aligned &= f == k;
+      const uint64_t bit = uint64_t{1} << (f & 63);
+      if (present_[f >> 6] & bit) continue;  // a second feature of this row: a parent is there once
+      present_[f >> 6] |= bit;
+      position_[f] = k;
+      factors_[k >> 6] |= uint64_t{1} << (k & 63);
+      add(p_.single[f] - 1, x[k], p_.single[f]);
     }
     aligned_ = aligned;
-    for (int64_t a = 0; a < n_active_; ++a) {
+    for (int64_t a = 0; a < n_active; ++a) {
       const uint32_t parent = active_[a];
       for (int64_t c = p_.children[parent]; c < p_.children[parent + 1]; ++c) {
         const uint32_t f = p_.child_factor[c];
-        if (present_[f >> 6] >> (f & 63) & 1) add(p_.child[c], value_[a] * x[position_[f]]);
+        const bool there = present_[f >> 6] >> (f & 63) & 1;
+        add(p_.child[c], value_[a] * x[there ? position_[f] : 0], there);
       }
     }
+    n_active_ = n_active;
   }
 
   // Calls visit(parent, value, from, to): the parent's products with features from … to are features of the example.
@@ -132,6 +143,8 @@ class Parents {
   // The products whose slots follow from parent and row: those of blocks, and hashed ones.
   void lay_out() {
     n_places_ = 0;
+    if (n_active_ == 0) return;
+    find_rows();
 #if defined(__AVX2__) && defined(__BMI2__)
     if constexpr (sizeof(Real) == sizeof(float)) return lay_out_eight();
 #endif
@@ -140,7 +153,8 @@ class Parents {
       each_piece_of(i, [&](uint32_t parent, Real a, int64_t from, int64_t to) {
         const uint32_t base = first_place(parent);
         for (int64_t k = from; k < to; ++k) {
-          place_[n_places_] = (base + rows_[k]) & mask;
+          place_[n_places_] = (base + where_[k]) & mask;
+          row_[n_places_] = rows_[k];
           product_[n_places_++] = a * x_[k];
         }
       });
@@ -159,22 +173,16 @@ class Parents {
 
   // Notes in the slots of the example's hashed products, in all or in new ones, whose they are. Of products that share
   // one the last stays.
-  void sign(bool all) {
-    const uint32_t mask = place_mask();
-    const auto sign_piece = [&](uint32_t parent, Real, int64_t from, int64_t to) {
-      const uint32_t base = first_place(parent);
-      for (int64_t k = from; k < to; ++k) {
-        const uint32_t place = (base + rows_[k]) & mask;
-        if (!all && table_.tag_at(place)) continue;
-        p_.owners[place] = {parent, rows_[k]};
-        table_.take(place, 0);
-      }
-    };
-    if (all || p_.joined) return each_piece(sign_piece);
-    for (int64_t a = 0; a < n_active_; ++a) {
-      bool fresh = false;
-      for (int64_t i = a ? end_[a - 1] : 0; i < end_[a]; ++i) fresh |= !table_.tag_at(place_[i]);
-      if (fresh) each_piece_of(a, sign_piece);
+  void sign(bool all, const NewProducts& fresh) {
+    if (p_.joined) return sign_pieces(all);
+    const bool listed = !all && fresh.at;
+    const int64_t n = listed ? fresh.n : n_places_;
+    for (int64_t j = 0, a = 0; j < n; ++j) {
+      const int64_t i = listed ? fresh.at[j] : j;
+      if (!all && table_.tag_at(place_[i])) continue;
+      while (i >= end_[a]) ++a;
+      p_.owners[place_[i]] = {active_[a], row_[i]};
+      table_.take(place_[i], 0);
     }
   }
 
@@ -183,10 +191,11 @@ class Parents {
     n_places_ = n_trials_ = 0;
     if (n_active_ == 0) return;
     if (!keyed(model_)) {
+      find_rows();
       const uint32_t mask = place_mask();
       each_piece([&](uint32_t parent, Real a, int64_t from, int64_t to) {
         const uint32_t base = first_place(parent);
-        for (int64_t k = from; k < to; ++k) keep((base + rows_[k]) & mask, a * x_[k]);
+        for (int64_t k = from; k < to; ++k) keep((base + where_[k]) & mask, a * x_[k]);
       });
       return;
     }
@@ -211,18 +220,51 @@ class Parents {
   static constexpr uint64_t kMostFiltered = 1 << 20;  // slots; beyond, the bits would not lie in a near cache
   static constexpr int64_t kBehind = kPlacesAhead + 8;  // places that may be read or written behind the last
 
-  // A product that is not looked up stands at (first_place(parent) + row) & place_mask().
+  // The product of a parent and feature k, unless it is looked up, stands at (first_place(parent) + where_[k]) &
+  // place_mask(): in a block by row, in a hashed table by parent behind the first of its row.
   uint32_t first_place(uint32_t parent) const {
-    return static_cast<uint32_t>(p_.block ? parent * static_cast<uint64_t>(p_.block) : p_.keys[parent]);
+    return static_cast<uint32_t>(p_.block ? parent * static_cast<uint64_t>(p_.block) : parent);
+  }
+  void find_rows() {
+    where_ = p_.block ? rows_ : first_;
+    if (p_.block) return;
+    for (int64_t k = 0; k < n_; ++k) first_[k] = first_of_row(rows_[k]);
   }
   uint32_t place_mask() const { return p_.block ? ~uint32_t{0} : static_cast<uint32_t>(model_.regions[1].n_slots - 1); }
 
-  // near_: the features that may be factors. Few are where rows are many, and then factor_of_row lies in a far cache.
+  // The same where some products are on trial.
+  void sign_pieces(bool all) const {
+    const uint32_t mask = place_mask();
+    each_piece([&](uint32_t parent, Real, int64_t from, int64_t to) {
+      const uint32_t base = first_place(parent);
+      for (int64_t k = from; k < to; ++k) {
+        const uint32_t place = (base + where_[k]) & mask;
+        if (!all && table_.tag_at(place)) continue;
+        p_.owners[place] = {parent, rows_[k]};
+        table_.take(place, 0);
+      }
+    });
+  }
+
+  // met_: the features that are factors, and factor_: which, counted from 1. The answer: how many.
+  int64_t meet_factors() {
+    const auto factor_of = [this](int64_t k) { return p_.factor_of_row[std::min<int64_t>(rows_[k], p_.n_rows)]; };
+    int64_t met = 0, near = n_;
+    const bool far = p_.n_rows > PM_NEAR_ROWS;
+    if (far) near = near_factors();
+    for (int64_t i = 0; i < near; ++i) {
+      const uint32_t k = far ? met_[i] : static_cast<uint32_t>(i), f = factor_of(k);
+      met_[met] = k, factor_[met] = f;
+      met += f != 0;
+    }
+    return met;
+  }
+  // met_: the features that may be factors. Few are where rows are many, and then factor_of_row lies in a far cache.
   int64_t near_factors() {
     int64_t near = 0;
     for (int64_t k = 0; k < n_; ++k) {
       const uint32_t bit = rows_[k] % PM_NEAR_ROWS;
-      near_[near] = static_cast<uint32_t>(k);
+      met_[near] = static_cast<uint32_t>(k);
       near += p_.near_rows[bit >> 6] >> (bit & 63) & 1;
     }
     return near;
@@ -236,11 +278,6 @@ class Parents {
       if (from < to) visit(parent, value_[a], from, to);
     };
     aligned_ ? aligned_pieces(excluded, piece) : cut_pieces(excluded, piece);
-  }
-
-  void add(uint32_t parent, Real value) {
-    active_[n_active_] = parent;
-    value_[n_active_++] = value;
   }
 
 #if defined(__AVX2__) && defined(__BMI2__)
@@ -295,12 +332,16 @@ class Parents {
 
   void keep_eight(int64_t k, uint64_t bits, __m256i base, __m256i mask, __m256 a) {
     const __m256i lanes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kCompression.lanes[bits])));
-    const __m256i rows = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows_ + k));
+    const __m256i where = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(where_ + k));
     const __m256 x = _mm256_loadu_ps(reinterpret_cast<const float*>(x_ + k));
-    const __m256i places = _mm256_and_si256(_mm256_add_epi32(base, rows), mask);
+    const __m256i places = _mm256_and_si256(_mm256_add_epi32(base, where), mask);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(place_ + n_places_), _mm256_permutevar8x32_epi32(places, lanes));
     _mm256_storeu_ps(reinterpret_cast<float*>(product_ + n_places_),
                      _mm256_permutevar8x32_ps(_mm256_mul_ps(a, x), lanes));
+    if (!p_.block) {
+      const __m256i rows = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows_ + k));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(row_ + n_places_), _mm256_permutevar8x32_epi32(rows, lanes));
+    }
     n_places_ += __builtin_popcountll(bits);
   }
 #endif
@@ -408,19 +449,19 @@ class Parents {
   Real* value_;
   int64_t* end_;  // of the products that are laid out, by active parent
   uint64_t* key_;
-  uint32_t* place_;
+  uint32_t *place_, *row_;  // of products; rows where they are hashed
   Real* product_;
   uint32_t* trial_;
   Real* trial_product_;
   uint64_t* id_;
   pm_product* owner_;
-  uint32_t* near_;
+  uint32_t *met_, *factor_, *first_;
   uint64_t *factors_, *left_out_;  // bits of features: those that are factors, and those that are left out
   uint64_t* out_;  // bits of the factors that the example has: those that are left out
   uint64_t* filter_;
   bool filtered_ = false;
   uint64_t looked_ = 0;
-  const uint32_t* rows_ = nullptr;
+  const uint32_t *rows_ = nullptr, *where_ = nullptr;
   const Real* x_ = nullptr;
   int64_t n_ = 0, n_active_ = 0, n_places_ = 0, n_trials_ = 0;
   bool sorted_ = false, aligned_ = false;

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PM_INTERFACE_VERSION 9
+#define PM_INTERFACE_VERSION 10
 #define PM_API __attribute__((visibility("default")))
 
 typedef enum {
@@ -116,7 +116,7 @@ typedef struct {
 #define PM_NEAR_ROWS 8192
 typedef struct {
   int64_t n, n_rows, n_factors;
-  const uint32_t* factor_of_row;  // n_rows: number of the factor, from 1; 0: no factor
+  const uint32_t* factor_of_row;  // n_rows + 1: number of the factor, from 1; 0: no factor, as for all rows from the last on
   const uint64_t* near_rows;      // PM_NEAR_ROWS bits; bit row % PM_NEAR_ROWS is set where that row is a factor
   const uint32_t* single;         // n_factors: the parent that is this factor alone, from 1; 0: none
   const int64_t* children;        // n + 1 positions in the next two: the parents that are parent i times a factor
@@ -125,7 +125,7 @@ typedef struct {
   const uint64_t* excluded;  // n x words; bit f: the product with factor f belongs to another parent
   int64_t words;
   int64_t block;          // slot of a product: parent * block + row; 0: found by its key, the slot holding a tag, or, in a
-                          // hashed region, the sum of its parent's key and its row modulo n_slots
+                          // hashed region, parent slots behind the first of its row modulo n_slots (hash.h)
   const uint64_t* keys;   // n: sums of the mixed rows of the factors
   pm_product* owners;     // what stands in each slot that has a tag
   uint64_t used, limit;   // slots taken, and how many may be

@@ -11,12 +11,13 @@ import pytest
 
 from pomona import _native
 from pomona.chunk import Chunk
-from pomona.errors import OptionError
+from pomona.errors import ModelFileError, OptionError
 from pomona.learner import State
 from pomona.online import products
 from pomona.online.apple import AppleLearner
 from pomona.online.epochs import equal_epochs
 from pomona.online.heuristics import Statistics
+from pomona.online.learner import OnlineLearner
 from pomona.online.parameters import AppleParameters, OnlineParameters
 from pomona.online.parents import ROOT, Parents
 from tests.online.streams import FIELDS, as_chunk, random_labels, random_rows
@@ -219,6 +220,41 @@ def test_at_the_limit_the_strongest_products_stay(monkeypatch: pytest.MonkeyPatc
     assert len(own) == sum(len(m) > 1 for m in learner.parents.monomials)
 
 
+@pytest.mark.parametrize("bits", [None, 18])
+def test_products_of_rare_features_never_stand_in_blocks(bits: int | None) -> None:
+    rows = random_rows(600, 20_000, 0.001, seed=1)
+    learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(bits=bits))
+    learner.plan(equal_epochs(600, 6))
+    learner.learn(as_chunk(rows, ids=True), random_labels(rows, "sign", seed=2))
+    assert learner.grown.block == 0
+    assert learner.grown.hashed == [False, bits is not None]
+    assert len(learner.grown.appeared(1))
+
+
+@pytest.mark.parametrize("loss", ["logistic", "softmax"])
+def test_the_order_of_features_and_zeros_among_them_do_not_matter(loss: str) -> None:
+    """Examples are looked at many together: most may serve as they are while others do not."""
+    rows = random_rows(700, 60, 0.2, seed=1)
+    rising = [dict(sorted(row.items())) for row in rows]
+    mixed = [row if i % 97 == 5 else rising[i] for i, row in enumerate(rows)]
+    zeros = [{**row, 70 + i % 9: 0.0} if i % 89 == 7 else row for i, row in enumerate(mixed)]
+    labels = random_labels(rows, "sign", seed=2)
+    several = {"n_outputs": 2} if loss == "softmax" else {}
+    learners = []
+    for data, part in ((rising, 700), (mixed, 700), (zeros, 700), (zeros, 33)):
+        learner = AppleLearner(OnlineParameters(loss=loss, **several), FIELDS, AppleParameters())
+        learner.plan(equal_epochs(700, 6))
+        chunk, codes = as_chunk(data, ids=False), (labels + 1) / 2 if several else labels
+        for start in range(0, 700, part):
+            learner.learn(chunk.slice(start, start + part), codes[start : start + part])
+        learners.append(learner)
+    first, *others = learners
+    expected = first.predict(as_chunk(rising, ids=False))
+    for other in others:
+        assert other.parents.monomials == first.parents.monomials
+        np.testing.assert_allclose(other.predict(as_chunk(rising, ids=False)), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_without_bits_products_have_a_limit_and_base_features_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(products, "LARGEST_BLOCKS", 64)
     monkeypatch.setattr(products, "KEY_BITS", 10)
@@ -286,11 +322,14 @@ def test_every_slot_of_hashed_products_names_one_that_stands_there(
     assert len(appeared) > 0.9 * 1024  # far more products than slots: they share them
     assert tables.owners_known()[appeared].all()
     parents, rows_there = tables.products_at(appeared)
-    keys = learner.parents.keys[parents] + rows_there.astype(np.uint64)
-    np.testing.assert_array_equal(keys % 1024, appeared.astype(np.uint64))
+    np.testing.assert_array_equal(products.hashed_places(parents, rows_there, 1024), appeared)
     named = list(learner.factors_at(1, appeared.tolist()).values())
     assert len(set(named)) == len(named)
     assert len(set(learner.parents.monomials)) == len(learner.parents.monomials)
+    state = learner.state()
+    state.header["hashing"] = OnlineLearner.hashing  # as by the builds before this one
+    with pytest.raises(ModelFileError, match="hashed as by an earlier version of pomona: train it again"):
+        AppleLearner.from_state(state)
 
 
 @pytest.mark.parametrize("online", [{}, {"normalized": False}, {"adaptive": False}, {"float64": True}], ids=str)

@@ -35,6 +35,8 @@ FIRST_ROUND = 1000
 RESIDUAL_RULE = "evidence"
 #: Base features are many and rare where so many times as many have appeared as an example has.
 RARE = 32
+#: Rounds to come in a stream of unknown size, for a guess of how many products there will be.
+LIKELY_ROUNDS = 5
 
 
 class AppleLearner(OnlineLearner):
@@ -58,6 +60,7 @@ class AppleLearner(OnlineLearner):
     """
 
     family: ClassVar[str] = "apple"
+    hashing: ClassVar[int] = 3
 
     def __init__(
         self, parameters: OnlineParameters, fields: Sequence[str] = (), apple: AppleParameters | None = None
@@ -117,12 +120,8 @@ class AppleLearner(OnlineLearner):
         tables.products_used = int(self.parents.describe().used)
         if self.rule is not None:
             mean = self._model.nonzeros / self._model.examples
-            rows = 0
-            if not len(self.parents):
-                met = tables.appeared(0)
-                rows = int(met[-1]) + 1 if len(met) else 0
-                self._adapt(len(met) > RARE * mean)
             size = max(1, math.floor(mean**self.apple.alpha))
+            rows = self._begin(mean, size) if not len(self.parents) else 0
             chosen = self._choose(size)
             if self.rule.trial is not None:
                 self._join(size)
@@ -133,8 +132,19 @@ class AppleLearner(OnlineLearner):
         self._point()
         self._set_pause()
 
+    def _begin(self, mean: float, size: int) -> int:
+        """The first round: what rests on the features that have appeared. How many rows they take."""
+        met = self.grown.appeared(0)
+        rows = int(met[-1]) + 1 if len(met) else 0
+        rare = len(met) > RARE * mean
+        self._adapt(rare)
+        if rare:
+            rounds = LIKELY_ROUNDS if self.schedule is None else len(self.schedule)
+            self.grown.leave_blocks(self.parents, rows, size * rounds)
+        return rows
+
     def _adapt(self, rare: bool) -> None:
-        """In the first round: what is left to find out of how products learn, and by which rule parents are chosen."""
+        """What is left to find out of how products learn, and by which rule parents are chosen."""
         if self.apple.products == "auto":
             self._model.residual = rare
         if self.apple.adapts:

@@ -20,9 +20,6 @@ from pomona.online.terms import Terms, factors_at
 from pomona.task import Task
 from pomona.words import byte_words
 
-#: How products are hashed: a model of another way would find its weights in other places.
-HASHING = 2
-
 _RUNNING = tuple(
     "examples weight_sum scale_sum clock lowest highest product_weight_sum product_scale_sum loss_sum loss_weight"
     " mistakes features".split()
@@ -47,6 +44,8 @@ class OnlineLearner:
     """
 
     family: ClassVar[str] = "online"
+    #: How products are hashed: a model of another way would find its weights in other places.
+    hashing: ClassVar[int] = 2
 
     def __init__(self, parameters: OnlineParameters, fields: Sequence[str] = ()) -> None:
         self.parameters = parameters
@@ -373,7 +372,7 @@ class OnlineLearner:
             "n_columns": self.n_columns,
             "named": self.names.named,
             "hashed": self.tables.hashed,
-            "hashing": HASHING,
+            "hashing": self.hashing,
             "mapped": self.map is not None,
             "sizes": [len(table) for table in self.tables.slots],
         }
@@ -410,7 +409,7 @@ class OnlineLearner:
         """The learner that :meth:`state` described."""
         header, arrays = state.header, state.arrays
         learner = cls._new(header)
-        if any(header["hashed"]) and learner.parameters.degree > 1 and header.get("hashing") != HASHING:
+        if any(header["hashed"][1:]) and header.get("hashing") != cls.hashing:
             raise ModelFileError("the model has products hashed as by an earlier version of pomona: train it again")
         # The first models did not count their mistakes: how many they made is not known.
         for name, value in {"mistakes": "nan", **header["running"]}.items():

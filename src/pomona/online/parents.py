@@ -102,7 +102,7 @@ class Parents:
         n, links = len(self), np.array(self.links, np.int64)
         self.factors = np.unique(links[:, 1])
         place = np.searchsorted(self.factors, links[:, 1])
-        self._factor_of_row = np.zeros(int(self.factors[-1]) + 1, np.uint32)
+        self._factor_of_row = np.zeros(int(self.factors[-1]) + 2, np.uint32)  # the last stands for all rows behind
         self._factor_of_row[self.factors] = np.arange(1, len(self.factors) + 1)
         self._near_rows = _near(self.factors)
         self._single = np.zeros(len(self.factors), np.uint32)
@@ -115,7 +115,7 @@ class Parents:
         excluded[self._barred[0], np.searchsorted(self.factors, self._barred[1])] = True
         self._excluded = np.packbits(excluded, axis=1, bitorder="little").view(np.uint64)
         struct = self._struct
-        struct.n, struct.n_rows, struct.n_factors = n, len(self._factor_of_row), len(self.factors)
+        struct.n, struct.n_rows, struct.n_factors = n, len(self._factor_of_row) - 1, len(self.factors)
         struct.words = self._excluded.shape[1]
         for name in ("factor_of_row", "near_rows", "single", "children", "child_factor", "child", "excluded"):
             setattr(struct, name, _native.address(getattr(self, "_" + name)))

@@ -16,6 +16,8 @@ from pomona.online.tables import Tables, region, taken
 FULLEST = 0.7
 #: Blocks together have at most so many slots of 16 bytes: beyond, most of them would stay empty.
 LARGEST_BLOCKS = 1 << 20
+#: Where features are many and rare, so many times as many are likely to come as had appeared in the first round.
+TO_COME = 4
 #: A table found by key has at most 2**KEY_BITS slots, unless another number is given. Of more products most occur once
 #: or twice: to drop the weakest cost no accuracy that could be measured, and to wait for memory took more than half of
 #: the time.
@@ -32,7 +34,8 @@ class AppleTables(Tables):
     products that occur take room. When that table is full and may not grow, the weakest half of them is dropped.
 
     Where a number of ``bits`` was asked for, products that outgrow their blocks are hashed instead: that of parent p
-    and row i stands at the key of p plus i, modulo 2**bits, products may share a slot, and ``owners`` names one.
+    and row i stands p slots behind the first of row i, modulo 2**bits, so that an example finds several of them in one
+    cache line; products may share a slot, and ``owners`` names one.
     """
 
     def __init__(self, parameters: OnlineParameters, bits: int | None, picky: bool, moments: bool) -> None:
@@ -108,6 +111,15 @@ class AppleTables(Tables):
         """Make room for the products of new parents, and for those of rows 0 … n_rows - 1."""
         if self.block and len(parents):
             self._widen_blocks(parents, n_rows)
+
+    def leave_blocks(self, parents: Parents, rows: int, n_parents: int) -> None:
+        """No blocks at all, where those of so many parents would be too large, or larger than what was asked for.
+
+        That is foreseen before there are products: to widen blocks again and again costs more than to learn in them.
+        """
+        most = LARGEST_BLOCKS if self.bits is None else min(LARGEST_BLOCKS, self.largest)
+        if self.block and TO_COME * rows * n_parents > most:
+            self._to_keys(parents)
 
     def _widen_blocks(self, parents: Parents, n_rows: int) -> None:
         """Blocks of at least ``n_rows`` slots for all parents; whole cache lines, but no power of two of them."""
@@ -259,7 +271,7 @@ class AppleTables(Tables):
         if self.block or self.hashed[1]:
             links = np.array([link for link in parents.links if link[0] != ROOT], np.int64).reshape(-1, 2)
             if self.hashed[1]:
-                return np.unique(_hashed_places(parents, links, len(self.slots[1])))
+                return np.unique(hashed_places(links[:, 0], links[:, 1], len(self.slots[1])))
             places = links[:, 0] * self.block + links[:, 1]
             places = places[places < len(self.slots[1])]
         else:
@@ -273,10 +285,12 @@ class AppleTables(Tables):
             sums[:] = 0.0
 
 
-def _hashed_places(parents: Parents, links: NDArray[np.int64], n_slots: int) -> NDArray[np.int64]:
-    """Slots of the products of these parents and rows in a hashed table."""
-    keys = parents.keys[links[:, 0]] + links[:, 1].astype(np.uint64)
-    return (keys & np.uint64(n_slots - 1)).astype(np.int64)
+def hashed_places(parents: NDArray[np.int64], rows: NDArray[np.int64], n_slots: int) -> NDArray[np.int64]:
+    """Slots of the products of these parents and rows in a hashed table: as ``first_of_row`` in ``native/hash.h``."""
+    z = rows.astype(np.uint32) * np.uint32(0x9E3779B1)
+    z = (z ^ (z >> np.uint32(15))) * np.uint32(0x85EBCA77)
+    first = (z ^ (z >> np.uint32(13))) & ~np.uint32(3)
+    return (first.astype(np.int64) + parents) & (n_slots - 1)
 
 
 def _extended(array: NDArray[Any], size: int) -> NDArray[Any]:

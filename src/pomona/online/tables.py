@@ -73,7 +73,9 @@ class Tables:
             return sum(int(np.count_nonzero(slots[:, 2])) for slots in self.slots)
         if self.parameters.n_outputs > 1:
             return sum(int(np.count_nonzero(slots[:, 2:].any(axis=1))) for slots in self.slots)
-        return sum(int(np.count_nonzero((slots[:, 0] != 0) | (slots[:, 1] != 0))) for slots in self.slots)
+        # Weight and sum as one number, so that they are looked at once.
+        pair = np.complex128 if self.parameters.float64 else np.uint64
+        return sum(int(np.count_nonzero(slots.view(pair)[:, 0])) for slots in self.slots)
 
     def describe(self, model: _native.OnlineStruct) -> None:
         """Point the kernel's struct at the tables."""
