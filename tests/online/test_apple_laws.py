@@ -222,7 +222,7 @@ def test_at_the_limit_the_strongest_products_stay(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("bits", [None, 18])
 def test_products_of_rare_features_never_stand_in_blocks(bits: int | None) -> None:
-    rows = random_rows(600, 20_000, 0.001, seed=1)
+    rows = random_rows(600, 40_000, 0.001, seed=1)
     learner = AppleLearner(OnlineParameters(), FIELDS, AppleParameters(bits=bits))
     learner.plan(equal_epochs(600, 6))
     learner.learn(as_chunk(rows, ids=True), random_labels(rows, "sign", seed=2))
