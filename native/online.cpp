@@ -35,6 +35,12 @@ float score_of(const pm_online& m, double w, double G, double s) {
 template <class Real, int kind>
 void score_slots(const pm_online& m, const Real* slot, int64_t n, float* scores) {
   const int64_t K = m.n_outputs, sums = 4 + (K + 3) / 4 * 4;
+  if (K == 1 && kind != PM_SCORE_EVIDENCE && sizeof(Real) == sizeof(float)) {  // as below, to the bit: one rounding
+    const bool scales = kind == PM_SCORE_WEIGHT && m.normalized;
+    for (int64_t i = 0; i < n; ++i, slot += 4)
+      scores[i] = static_cast<float>(scales ? std::fabs(slot[0]) * slot[2] : std::fabs(slot[0]));
+    return;
+  }
   if (K == 1) {
     for (int64_t i = 0; i < n; ++i, slot += 4)
       scores[i] = score_of<kind>(m, std::fabs(static_cast<double>(slot[0])), static_cast<double>(slot[1]),
@@ -90,6 +96,16 @@ class Best {
 
 constexpr int64_t kPiece = 1 << 12;  // slots that are scored together
 
+// From where on, at multiples of eight, one of the scores may be at least so high: most are far below.
+int64_t next_high(const float* scores, int64_t i, int64_t n, float least) {
+  for (; i + 8 <= n; i += 8) {
+    int32_t high = 0;
+    for (int64_t k = i; k < i + 8; ++k) high |= scores[k] >= least;
+    if (high) break;
+  }
+  return i;
+}
+
 }  // namespace
 
 int64_t pm_best_slots(const pm_online* model, int32_t region, int32_t score, int64_t wanted, const int64_t* excluded,
@@ -108,9 +124,12 @@ int64_t pm_best_slots(const pm_online* model, int32_t region, int32_t score, int
     else score_slots<double>(*model, score, r.slots, first, size, piece.data());
     for (; n_excluded && *excluded < first + size; ++excluded, --n_excluded)
       if (*excluded >= first) piece[static_cast<size_t>(*excluded - first)] = 0;
-    for (int64_t i = 0; i < size; ++i)
-      if (const float found = piece[static_cast<size_t>(i)]; found >= best.least() && !is_complete(first + i))
-        best.add(first + i, found);
+    for (int64_t i = 0; i < size;) {
+      i = next_high(piece.data(), i, size, best.least());
+      for (const int64_t stop = std::min((i | 7) + 1, size); i < stop; ++i)
+        if (const float found = piece[static_cast<size_t>(i)]; found >= best.least() && !is_complete(first + i))
+          best.add(first + i, found);
+    }
   }
   const auto& found = best.finish();
   for (size_t i = 0; i < found.size() && static_cast<int64_t>(i) < capacity; ++i)
@@ -144,6 +163,38 @@ int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows,
       const uint32_t second = first + static_cast<uint32_t>(pm::mix(static_cast<uint64_t>(j)));
       for (int64_t k = 0; k <= j && at < from.n_slots; ++k) move(second + static_cast<uint32_t>(k));
     }
+  }
+  return PM_OK;
+}
+
+int32_t pm_link_parents(const int64_t* links, const int64_t* factors, const int64_t* barred, int64_t n_barred,
+                        pm_parents* parents) {
+  pm_parents& p = *parents;
+  for (int64_t f = 0; f < p.n_factors; ++f) {
+    if (factors[f] < 0 || factors[f] >= p.n_rows) return PM_BAD_INPUT;
+    p.factor_of_row[factors[f]] = static_cast<uint32_t>(f + 1);
+    const uint64_t near = static_cast<uint64_t>(factors[f]) % PM_NEAR_ROWS;
+    p.near_rows[near >> 6] |= uint64_t{1} << (near & 63);
+  }
+  const auto factor_of = [&](int64_t row) { return row < 0 || row >= p.n_rows ? 0 : p.factor_of_row[row]; };
+  for (int64_t i = 0; i < p.n; ++i) {  // children[k + 1]: how many parents grow from parent k
+    const int64_t from = links[2 * i];
+    if (from < -1 || from >= i || factor_of(links[2 * i + 1]) == 0) return PM_BAD_INPUT;
+    if (from < 0) p.single[factor_of(links[2 * i + 1]) - 1] = static_cast<uint32_t>(i + 1);
+    else ++p.children[from + 1];
+  }
+  for (int64_t i = 0; i < p.n; ++i) p.children[i + 1] += p.children[i];
+  std::vector<int64_t> next(p.children, p.children + p.n);
+  for (int64_t i = 0; i < p.n; ++i) {
+    const int64_t from = links[2 * i];
+    if (from < 0) continue;
+    p.child[next[static_cast<size_t>(from)]] = static_cast<uint32_t>(i);
+    p.child_factor[next[static_cast<size_t>(from)]++] = factor_of(links[2 * i + 1]) - 1;
+  }
+  for (int64_t i = 0; i < n_barred; ++i) {
+    const uint32_t f = factor_of(barred[2 * i + 1]);
+    if (barred[2 * i] < 0 || barred[2 * i] >= p.n || f == 0) return PM_BAD_INPUT;
+    p.excluded[barred[2 * i] * p.words + (f - 1) / 64] |= uint64_t{1} << ((f - 1) & 63);
   }
   return PM_OK;
 }

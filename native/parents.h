@@ -63,7 +63,7 @@ class Parents {
         trial_(take<uint32_t>(memory, p_.joined ? expanded : 0)),
         trial_product_(take<Real>(memory, p_.joined ? expanded : 0)),
         id_(take<uint64_t>(memory, keyed(model) ? expanded : 0)), owner_(take<pm_product>(memory, keyed(model) ? expanded : 0)),
-        met_(take<uint32_t>(memory, n + 1)), factor_(take<uint32_t>(memory, n + 1)), first_(take<uint32_t>(memory, n + 8)),
+        met_(take<uint32_t>(memory, n + 1)), factor_(take<uint32_t>(memory, n + 1)), mixed_(take<uint32_t>(memory, n + 8)),
         factors_(take<uint64_t>(memory, n / 64 + 1)), left_out_(take<uint64_t>(memory, n / 64 + 1)),
         out_(take<uint64_t>(memory, p_.words + 1)), filter_(take<uint64_t>(memory, filter_words(model))) {}
   static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
@@ -148,12 +148,11 @@ class Parents {
 #if defined(__AVX2__) && defined(__BMI2__)
     if constexpr (sizeof(Real) == sizeof(float)) return lay_out_eight();
 #endif
-    const uint32_t mask = place_mask();
     for (int64_t i = 0; i < n_active_; ++i) {
       each_piece_of(i, [&](uint32_t parent, Real a, int64_t from, int64_t to) {
-        const uint32_t base = first_place(parent);
+        const Way way = way_to(parent);
         for (int64_t k = from; k < to; ++k) {
-          place_[n_places_] = (base + where_[k]) & mask;
+          place_[n_places_] = way(where_[k]);
           row_[n_places_] = rows_[k];
           product_[n_places_++] = a * x_[k];
         }
@@ -192,10 +191,9 @@ class Parents {
     if (n_active_ == 0) return;
     if (!keyed(model_)) {
       find_rows();
-      const uint32_t mask = place_mask();
       each_piece([&](uint32_t parent, Real a, int64_t from, int64_t to) {
-        const uint32_t base = first_place(parent);
-        for (int64_t k = from; k < to; ++k) keep((base + where_[k]) & mask, a * x_[k]);
+        const Way way = way_to(parent);
+        for (int64_t k = from; k < to; ++k) keep(way(where_[k]), a * x_[k]);
       });
       return;
     }
@@ -220,25 +218,28 @@ class Parents {
   static constexpr uint64_t kMostFiltered = 1 << 20;  // slots; beyond, the bits would not lie in a near cache
   static constexpr int64_t kBehind = kPlacesAhead + 8;  // places that may be read or written behind the last
 
-  // The product of a parent and feature k, unless it is looked up, stands at (first_place(parent) + where_[k]) &
-  // place_mask(): in a block by row, in a hashed table by parent behind the first of its row.
-  uint32_t first_place(uint32_t parent) const {
-    return static_cast<uint32_t>(p_.block ? parent * static_cast<uint64_t>(p_.block) : parent);
+  // Where the products of a parent stand, unless they are looked up, by where_ of the feature: its row, in a block, or the
+  // mixed row in a hashed table (see product_place).
+  struct Way {
+    uint32_t base, mask, flip;
+    uint32_t operator()(uint32_t where) const { return ((base + where) & mask) ^ flip; }
+  };
+  Way way_to(uint32_t parent) const {
+    if (p_.block) return {static_cast<uint32_t>(parent * static_cast<uint64_t>(p_.block)), ~uint32_t{0}, 0};
+    return {parent & ~3u, static_cast<uint32_t>(model_.regions[1].n_slots - 1), parent & 3u};
   }
   void find_rows() {
-    where_ = p_.block ? rows_ : first_;
+    where_ = p_.block ? rows_ : mixed_;
     if (p_.block) return;
-    for (int64_t k = 0; k < n_; ++k) first_[k] = first_of_row(rows_[k]);
+    for (int64_t k = 0; k < n_; ++k) mixed_[k] = mixed_row(rows_[k]);
   }
-  uint32_t place_mask() const { return p_.block ? ~uint32_t{0} : static_cast<uint32_t>(model_.regions[1].n_slots - 1); }
 
   // The same where some products are on trial.
   void sign_pieces(bool all) const {
-    const uint32_t mask = place_mask();
     each_piece([&](uint32_t parent, Real, int64_t from, int64_t to) {
-      const uint32_t base = first_place(parent);
+      const Way way = way_to(parent);
       for (int64_t k = from; k < to; ++k) {
-        const uint32_t place = (base + where_[k]) & mask;
+        const uint32_t place = way(where_[k]);
         if (!all && table_.tag_at(place)) continue;
         p_.owners[place] = {parent, rows_[k]};
         table_.take(place, 0);
@@ -283,18 +284,17 @@ class Parents {
 #if defined(__AVX2__) && defined(__BMI2__)
   // The same, eight at once.
   void lay_out_eight() {
-    const __m256i mask = _mm256_set1_epi32(static_cast<int32_t>(place_mask()));
     for (int64_t i = 0; i < n_active_; ++i) {
       const uint32_t parent = active_[i];
       const uint64_t* const excluded = p_.excluded + static_cast<int64_t>(parent) * p_.words;
       sorted_ ? leave_out_rising(excluded) : leave_out(excluded);
-      const __m256i base = _mm256_set1_epi32(static_cast<int32_t>(first_place(parent)));
+      const Way way = way_to(parent);
       const __m256 a = _mm256_set1_ps(static_cast<float>(value_[i]));
       for (int64_t start = 0; start < n_; start += 64) {
         uint64_t kept = ~left_out_[start >> 6];
         const int64_t stop = std::min(n_ - start, int64_t{64});
         if (stop < 64) kept &= (uint64_t{1} << stop) - 1;
-        for (int64_t k = start; k < start + stop; k += 8, kept >>= 8) keep_eight(k, kept & 255, base, mask, a);
+        for (int64_t k = start; k < start + stop; k += 8, kept >>= 8) keep_eight(k, kept & 255, way, a);
       }
       end_[i] = n_places_;
     }
@@ -330,11 +330,13 @@ class Parents {
     }
   }
 
-  void keep_eight(int64_t k, uint64_t bits, __m256i base, __m256i mask, __m256 a) {
+  void keep_eight(int64_t k, uint64_t bits, const Way& way, __m256 a) {
+    const auto all = [](uint32_t number) { return _mm256_set1_epi32(static_cast<int32_t>(number)); };
     const __m256i lanes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kCompression.lanes[bits])));
     const __m256i where = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(where_ + k));
     const __m256 x = _mm256_loadu_ps(reinterpret_cast<const float*>(x_ + k));
-    const __m256i places = _mm256_and_si256(_mm256_add_epi32(base, where), mask);
+    const __m256i places =
+        _mm256_xor_si256(_mm256_and_si256(_mm256_add_epi32(all(way.base), where), all(way.mask)), all(way.flip));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(place_ + n_places_), _mm256_permutevar8x32_epi32(places, lanes));
     _mm256_storeu_ps(reinterpret_cast<float*>(product_ + n_places_),
                      _mm256_permutevar8x32_ps(_mm256_mul_ps(a, x), lanes));
@@ -455,7 +457,7 @@ class Parents {
   Real* trial_product_;
   uint64_t* id_;
   pm_product* owner_;
-  uint32_t *met_, *factor_, *first_;
+  uint32_t *met_, *factor_, *mixed_;
   uint64_t *factors_, *left_out_;  // bits of features: those that are factors, and those that are left out
   uint64_t* out_;  // bits of the factors that the example has: those that are left out
   uint64_t* filter_;

@@ -116,16 +116,16 @@ typedef struct {
 #define PM_NEAR_ROWS 8192
 typedef struct {
   int64_t n, n_rows, n_factors;
-  const uint32_t* factor_of_row;  // n_rows + 1: number of the factor, from 1; 0: no factor, as for all rows from the last on
-  const uint64_t* near_rows;      // PM_NEAR_ROWS bits; bit row % PM_NEAR_ROWS is set where that row is a factor
-  const uint32_t* single;         // n_factors: the parent that is this factor alone, from 1; 0: none
-  const int64_t* children;        // n + 1 positions in the next two: the parents that are parent i times a factor
-  const uint32_t* child_factor;
-  const uint32_t* child;
-  const uint64_t* excluded;  // n x words; bit f: the product with factor f belongs to another parent
+  uint32_t* factor_of_row;  // n_rows + 1: number of the factor, from 1; 0: no factor, as for all rows from the last on
+  uint64_t* near_rows;      // PM_NEAR_ROWS bits; bit row % PM_NEAR_ROWS is set where that row is a factor
+  uint32_t* single;         // n_factors: the parent that is this factor alone, from 1; 0: none
+  int64_t* children;        // n + 1 positions in the next two: the parents that are parent i times a factor
+  uint32_t* child_factor;
+  uint32_t* child;
+  uint64_t* excluded;  // n x words; bit f: the product with factor f belongs to another parent
   int64_t words;
   int64_t block;          // slot of a product: parent * block + row; 0: found by its key, the slot holding a tag, or, in a
-                          // hashed region, parent slots behind the first of its row modulo n_slots (hash.h)
+                          // hashed region, at product_place (hash.h) modulo n_slots
   const uint64_t* keys;   // n: sums of the mixed rows of the factors
   pm_product* owners;     // what stands in each slot that has a tag
   uint64_t used, limit;   // slots taken, and how many may be
@@ -195,6 +195,11 @@ PM_API int64_t pm_best_slots(const pm_online* model, int32_t region, int32_t sco
 // Moves the slots of a combinatorial region of this degree over n_rows rows into a hashed one (both of `stride`).
 PM_API int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows, pm_region* to);
 
+// Fills factor_of_row … excluded of `parents`, which are zero, from the links of all parents: pairs of a parent, -1 for none,
+// and a row whose product it is. factors: n_factors rows, rising. barred: pairs of a parent and a factor's row, whose product
+// belongs to another parent.
+PM_API int32_t pm_link_parents(const int64_t* links, const int64_t* factors, const int64_t* barred, int64_t n_barred,
+                               pm_parents* parents);
 // Moves the products in these slots of a region, found as `parents` says, to an empty region where they are found by key or
 // hashed (n_slots: a power of two); of those that share a slot the last stays. Slots have `slot_bytes`, at `tag_byte` the
 // tag. owners: what stands in each new slot, places: where each product stands now.

@@ -459,6 +459,7 @@ class TestParents:
     def owner(self, parents: Parents, monomial: tuple[int, ...]) -> list[int]:
         """Parents that do not leave this product to another."""
         found = []
+        excluded = parents._described["excluded"].reshape(len(parents), -1)
         for i, m in enumerate(parents.monomials):
             rest = Counter(monomial)
             rest.subtract(m)
@@ -467,7 +468,7 @@ class TestParents:
             row = max(rest, key=lambda row: rest[row])
             factor = int(np.searchsorted(parents.factors, row))
             known = factor < len(parents.factors) and parents.factors[factor] == row
-            if not (known and parents._excluded[i, factor // 64] >> np.uint64(factor % 64) & np.uint64(1)):
+            if not (known and excluded[i, factor // 64] >> np.uint64(factor % 64) & np.uint64(1)):
                 found.append(i)
         return found
 
@@ -514,5 +515,5 @@ def test_features_that_share_a_row_make_no_parent_twice(loss: str) -> None:
     values = np.tile(np.array([1.0, 1.0, 0.01], np.float32), n)
     chunk = Chunk(np.arange(0, 3 * n + 1, 3), np.tile(ids, n), values)
     learner.learn(chunk, np.ones(n))
-    assert len(learner.parents) == 1 and learner.parents.links[0] == (ROOT, 0)
+    assert len(learner.parents) == 1 and learner.parents.links[0].tolist() == [ROOT, 0]
     assert learner.features == 50 * 4 + 150 * 7  # three features, three products and the intercept

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes as c
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pomona._native.library import FULL, OK, lib, pointer, quick
+from pomona._native.library import FULL, OK, address, lib, pointer, quick
 
 
 class ChunkStruct(c.Structure):
@@ -307,16 +308,48 @@ def best_slots(
             table,
             SCORES.index(score),
             wanted,
-            excluded.ctypes.data,
+            address(excluded),
             len(excluded),
-            None if complete is None else complete.ctypes.data,
-            slots.ctypes.data,
-            scores.ctypes.data,
+            None if complete is None else address(complete),
+            address(slots),
+            address(scores),
             room,
         )
         if found <= room:
             return slots[:found], scores[:found]
         room = found
+
+
+quick.pm_link_parents.argtypes = [*[c.c_void_p] * 3, c.c_int64, c.POINTER(ParentsStruct)]
+
+#: What of a ParentsStruct says how to find the parents of an example: name, type, and how many numbers there are.
+_LINKED: dict[str, tuple[type, Callable[[ParentsStruct], int]]] = {
+    "factor_of_row": (np.uint32, lambda p: p.n_rows + 1),
+    "near_rows": (np.uint64, lambda p: NEAR_ROWS // 64),
+    "single": (np.uint32, lambda p: p.n_factors),
+    "children": (np.int64, lambda p: p.n + 1),
+    "child_factor": (np.uint32, lambda p: p.n),
+    "child": (np.uint32, lambda p: p.n),
+    "excluded": (np.uint64, lambda p: p.n * p.words),
+}
+
+
+def link_parents(
+    struct: ParentsStruct, links: NDArray[np.int64], factors: NDArray[np.int64], barred: NDArray[np.int64]
+) -> dict[str, NDArray[Any]]:
+    """Describe parents by their links (parent, row), the rows that occur in them, and pairs (parent, row) left to others.
+
+    The answer is what the struct points at, and must outlive it.
+    """
+    struct.n, struct.n_factors, struct.n_rows = len(links), len(factors), int(factors[-1]) + 1
+    struct.words = -(-len(factors) // 64)
+    arrays: dict[str, NDArray[Any]] = {name: np.zeros(size(struct), dtype) for name, (dtype, size) in _LINKED.items()}
+    for name, array in arrays.items():
+        setattr(struct, name, address(array))
+    pairs = [pointer(array, np.int64) for array in (links, factors, barred)]
+    if quick.pm_link_parents(*pairs, len(barred), struct) != OK:
+        raise ValueError("a parent grows from a later one, or has a row that is no factor")
+    return arrays
 
 
 lib.pm_find_products.argtypes = [

@@ -171,7 +171,7 @@ class AppleLearner(OnlineLearner):
             top, least = _highest(scores, wanted, least)
             best.append((numbers[top], scores[top]))
         highest, their_scores = (np.concatenate(parts) for parts in zip(*best, strict=True))
-        chosen = self._ranked(self._links(highest), their_scores)[:wanted]
+        chosen = self._ranked(_pairs(self._links(highest)), their_scores)[:wanted]
         if fallback and len(chosen) < len(numbers):  # all of them: there was one piece
             chosen.append(self._simplest(self._links(numbers), statistics.degree, scores, chosen))
         return chosen
@@ -184,8 +184,9 @@ class AppleLearner(OnlineLearner):
         complete = parents.degrees + 1 >= self.apple.most_factors
         rows, at = _native.best_slots(self._model, 0, score, size, np.sort(parents.single_rows()), None)
         places, there = _native.best_slots(self._model, 1, score, size, tables.places_of(parents), complete)
-        numbers = np.concatenate([rows, places + len(tables.slots[0])])
-        return self._ranked(self._links(numbers), np.concatenate([at, there]))[:size]
+        links = [(ROOT, row) for row in rows.tolist()]
+        links += zip(*(numbers.tolist() for numbers in tables.products_at(places)), strict=True)
+        return self._ranked(links, np.concatenate([at, there]))[:size]
 
     def _candidates(self, in_pieces: bool) -> Iterator[tuple[NDArray[np.int64], Statistics]]:
         """Monomials that may become parents, as numbers of the slots of both tables, and what is known of them.
@@ -244,12 +245,11 @@ class AppleLearner(OnlineLearner):
             gradient=sums[:, 3:],
         )
 
-    def _ranked(self, links: NDArray[np.int64], scores: NDArray[np.float32]) -> list[tuple[int, int]]:
+    def _ranked(self, links: list[tuple[int, int]], scores: NDArray[np.float32]) -> list[tuple[int, int]]:
         """Links by falling score; of equal ones those of lower degree come first, then of smaller rows."""
-        pairs: list[tuple[int, int]] = [(parent, row) for parent, row in links.tolist()]
-        monomials = [self.parents.product(*pair) for pair in pairs]
-        ranks = zip((-scores).tolist(), map(len, monomials), monomials, pairs, strict=True)
-        return [pair for *_, pair in sorted(ranks)]
+        monomials = [self.parents.product(*link) for link in links]
+        ranks = zip((-scores).tolist(), map(len, monomials), monomials, links, strict=True)
+        return [link for *_, link in sorted(ranks)]
 
     def _simplest(
         self,
@@ -260,12 +260,11 @@ class AppleLearner(OnlineLearner):
     ) -> tuple[int, int]:
         """The fall-back rule of section 2.4: a monomial of the smallest degree that is left."""
         gone = set(chosen)
-        left = np.array([link not in gone for link in map(tuple, links.tolist())], np.bool_)
+        left = np.array([link not in gone for link in _pairs(links)], np.bool_)
         left &= degree == degree[left].min()
         finite = np.where(scores > 0, scores, 0.0)
         left &= finite == finite[left].max()
-        pairs = ((parent, row) for parent, row in links[left].tolist())
-        return min(pairs, key=lambda pair: self.parents.product(*pair))
+        return min(_pairs(links[left]), key=lambda link: self.parents.product(*link))
 
     def _join(self, size: int) -> None:
         """Of the products on trial, those with the best score become features."""
@@ -276,8 +275,8 @@ class AppleLearner(OnlineLearner):
         known = self._statistics(1, slots, self.parents.degrees[links[:, 0]] + 1)
         scores = np.asarray(self.rule.trial(known), np.float32)
         top, _ = _highest(scores, size)
-        slot_of = {(parent, row): slot for (parent, row), slot in zip(links[top].tolist(), slots[top], strict=True)}
-        best = self._ranked(links[top], scores[top])[:size]
+        slot_of = dict(zip(_pairs(links[top]), slots[top], strict=True))
+        best = self._ranked(_pairs(links[top]), scores[top])[:size]
         tables.joined[[slot_of[link] for link in best]] = 1
 
     # ---- the kernel's view ----
@@ -438,6 +437,10 @@ def _highest(scores: NDArray[np.float32], size: int, least: np.float32 = TINY) -
     high = scores[good]
     least = -np.partition(-high, size - 1)[size - 1]
     return good[high >= least], least
+
+
+def _pairs(links: NDArray[np.int64]) -> list[tuple[int, int]]:
+    return [(parent, row) for parent, row in links.tolist()]
 
 
 def _without(rising: NDArray[np.int64], some: Any) -> NDArray[np.int64]:

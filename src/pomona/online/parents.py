@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,25 +33,33 @@ class Parents:
         #: Number of the round in which each was chosen.
         self.rounds: list[int] = []
         #: Parent and row whose product each is.
-        self.links: list[tuple[int, int]] = []
+        self.links = np.zeros((0, 2), np.int64)
         #: Number of factors of each.
         self.degrees = np.zeros(0, np.int64)
-        #: Sum of the mixed rows of each: the same whatever the order of its factors.
-        self.keys = np.zeros(0, np.uint64)
+        self._keys = np.zeros(0, np.uint64)
         #: By what a parent has besides one of its rows, that row: q by i for each parent q x_i.
         self._siblings: dict[Monomial, list[int]] = {}
         #: Parents, and rows whose product with them belongs to another.
-        self._barred = np.zeros((2, 0), np.int64)
+        self._barred = np.zeros((0, 2), np.int64)
         #: Rows that occur in parents.
         self.factors = np.zeros(0, np.int64)
         self._struct = _native.ParentsStruct()
+        #: What the struct points at.
+        self._described: dict[str, NDArray[Any]] = {}
 
     def __len__(self) -> int:
         return len(self.monomials)
 
     def single_rows(self) -> NDArray[np.int64]:
         """Rows of the parents that are base features."""
-        return np.array([m[0] for m in self.monomials if len(m) == 1], np.int64)
+        return np.asarray(self.links[self.links[:, 0] == ROOT, 1])
+
+    @property
+    def keys(self) -> NDArray[np.uint64]:
+        """Sum of the mixed rows of each: the same whatever the order of its factors."""
+        if len(self._keys) < len(self):
+            self._keys = np.concatenate([self._keys, _keys_of(self.monomials[len(self._keys) :])])
+        return self._keys
 
     def add(self, chosen: Sequence[tuple[int, int]]) -> None:
         """One more round: parents given by their links."""
@@ -62,10 +71,9 @@ class Parents:
         new = [self.product(parent, row) for parent, row in links]
         self._bar(new)
         self.monomials += new
-        self.links += links
+        self.links = np.concatenate([self.links, np.array(links, np.int64)])
         self.rounds += [number] * len(new)
         self.degrees = np.concatenate([self.degrees, np.array([len(m) for m in new], np.int64)])
-        self.keys = np.concatenate([self.keys, _keys_of(new)])
 
     def _bar(self, new: list[Monomial]) -> None:
         """Find the products that new parents leave to others."""
@@ -74,18 +82,16 @@ class Parents:
         splits = [[(_without(m, row), row) for row in dict.fromkeys(m)] for m in new]
         for rest, row in itertools.chain.from_iterable(splits):
             siblings.setdefault(rest, []).append(row)
-        parents: list[int] = []
-        rows: list[int] = []
+        barred: list[tuple[int, int]] = []
         for i, split in enumerate(splits, len(self)):
             for rest, row in split:
                 # An older parent q x_j owns q x_i x_j; of two of a round the one that lacks the smaller row.
-                others = self._siblings.get(rest, []) + [other for other in siblings[rest] if other > row]
-                rows += others
-                parents += [i] * len(others)
+                barred += [(i, other) for other in self._siblings.get(rest, ())]
+                barred += [(i, other) for other in siblings[rest] if other > row]
             if not self.squares:
-                rows += [row for _, row in split]
-                parents += [i] * len(split)
-        self._barred = np.concatenate([self._barred, np.array([parents, rows], np.int64)], axis=1)
+                barred += [(i, row) for _, row in split]
+        if barred:
+            self._barred = np.concatenate([self._barred, np.array(barred, np.int64)])
         for rest, own in siblings.items():
             self._siblings.setdefault(rest, []).extend(own)
 
@@ -99,32 +105,12 @@ class Parents:
         return self._struct
 
     def _describe(self) -> None:
-        n, links = len(self), np.array(self.links, np.int64)
-        self.factors = np.unique(links[:, 1])
-        place = np.searchsorted(self.factors, links[:, 1])
-        self._factor_of_row = np.zeros(int(self.factors[-1]) + 2, np.uint32)  # the last stands for all rows behind
-        self._factor_of_row[self.factors] = np.arange(1, len(self.factors) + 1)
-        self._near_rows = _near(self.factors)
-        self._single = np.zeros(len(self.factors), np.uint32)
-        roots = links[:, 0] == ROOT
-        self._single[place[roots]] = np.flatnonzero(roots) + 1
-        order = np.argsort(links[:, 0], kind="stable")[np.count_nonzero(roots) :]
-        self._child, self._child_factor = order.astype(np.uint32), place[order].astype(np.uint32)
-        self._children = np.searchsorted(links[order, 0], np.arange(n + 1))
-        excluded = np.zeros((n, -(-len(self.factors) // 64) * 64), np.bool_)
-        excluded[self._barred[0], np.searchsorted(self.factors, self._barred[1])] = True
-        self._excluded = np.packbits(excluded, axis=1, bitorder="little").view(np.uint64)
-        struct = self._struct
-        struct.n, struct.n_rows, struct.n_factors = n, len(self._factor_of_row) - 1, len(self.factors)
-        struct.words = self._excluded.shape[1]
-        for name in ("factor_of_row", "near_rows", "single", "children", "child_factor", "child", "excluded"):
-            setattr(struct, name, _native.address(getattr(self, "_" + name)))
-        struct.keys = _native.address(self.keys)
+        self.factors = np.array(sorted(set(self.links[:, 1].tolist())), np.int64)
+        self._described = _native.link_parents(self._struct, self.links, self.factors, self._barred)
 
     # ---- files ----
     def header(self) -> dict[str, list[int]]:
-        links = [number for link in self.links for number in link]
-        return {"links": links, "rounds": list(self.rounds)}
+        return {"links": self.links.ravel().tolist(), "rounds": list(self.rounds)}
 
     @classmethod
     def from_header(cls, header: dict[str, list[int]], squares: bool) -> Parents:
@@ -150,10 +136,3 @@ def _keys_of(monomials: Sequence[Monomial]) -> NDArray[np.uint64]:
     rows = np.array([row for m in monomials for row in m], np.uint64)
     starts = np.cumsum([0] + [len(m) for m in monomials])[:-1].astype(np.int64)
     return np.add.reduceat(_native.mix(rows), starts) if len(rows) else np.zeros(0, np.uint64)
-
-
-def _near(factors: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """A bit for each of the last numbers of the factors' rows."""
-    near = np.zeros(_native.NEAR_ROWS, np.bool_)
-    near[factors % _native.NEAR_ROWS] = True
-    return np.packbits(near, bitorder="little").view(np.uint64)

@@ -34,8 +34,8 @@ class AppleTables(Tables):
     products that occur take room. When that table is full and may not grow, the weakest half of them is dropped.
 
     Where a number of ``bits`` was asked for, products that outgrow their blocks are hashed instead: that of parent p
-    and row i stands p slots behind the first of row i, modulo 2**bits, so that an example finds several of them in one
-    cache line; products may share a slot, and ``owners`` names one.
+    and row i stands near the others of row i, so that an example finds several of them in one cache line; products may
+    share a slot, and ``owners`` names one.
     """
 
     def __init__(self, parameters: OnlineParameters, bits: int | None, picky: bool, moments: bool) -> None:
@@ -77,6 +77,7 @@ class AppleTables(Tables):
         struct = parents.describe()
         struct.block = self.block
         struct.owners = _native.address(self.owners)
+        struct.keys = None if self.block or self.hashed[1] else _native.address(parents.keys)
         struct.used = self.products_used
         struct.limit = int(FULLEST * self.largest)
         # Full at the limit too, once a round, so that the weakest products can go; after that new ones are left out.
@@ -199,6 +200,7 @@ class AppleTables(Tables):
         slots, clocks, owners = self._empty(n_slots), self._clocks(n_slots), np.zeros((n_slots, 2), np.uint32)
         struct = parents.describe()
         struct.block, struct.owners = self.block, self.owners.ctypes.data
+        struct.keys = None if hashed else _native.address(parents.keys)
         places = _native.move_products(self.slots[1], struct, used, slots, owners, self._tag, hashed)
         if len(clocks):
             clocks[places] = self.touched[1][used]
@@ -269,7 +271,7 @@ class AppleTables(Tables):
     def places_of(self, parents: Parents) -> NDArray[np.int64]:
         """Slots of the products that are parents themselves, rising; those that have none are left out."""
         if self.block or self.hashed[1]:
-            links = np.array([link for link in parents.links if link[0] != ROOT], np.int64).reshape(-1, 2)
+            links = parents.links[parents.links[:, 0] != ROOT]
             if self.hashed[1]:
                 return np.unique(hashed_places(links[:, 0], links[:, 1], len(self.slots[1])))
             places = links[:, 0] * self.block + links[:, 1]
@@ -286,11 +288,11 @@ class AppleTables(Tables):
 
 
 def hashed_places(parents: NDArray[np.int64], rows: NDArray[np.int64], n_slots: int) -> NDArray[np.int64]:
-    """Slots of the products of these parents and rows in a hashed table: as ``first_of_row`` in ``native/hash.h``."""
+    """Slots of the products of these parents and rows in a hashed table: ``product_place`` in ``native/hash.h``."""
     z = rows.astype(np.uint32) * np.uint32(0x9E3779B1)
     z = (z ^ (z >> np.uint32(15))) * np.uint32(0x85EBCA77)
-    first = (z ^ (z >> np.uint32(13))) & ~np.uint32(3)
-    return (first.astype(np.int64) + parents) & (n_slots - 1)
+    mixed = (z ^ (z >> np.uint32(13))).astype(np.int64)
+    return ((mixed + (parents & ~3)) ^ (parents & 3)) & (n_slots - 1)
 
 
 def _extended(array: NDArray[Any], size: int) -> NDArray[Any]:
