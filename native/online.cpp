@@ -192,9 +192,9 @@ int32_t pm_link_parents(const int64_t* links, const int64_t* factors, const int6
     p.child_factor[next[static_cast<size_t>(from)]++] = factor_of(links[2 * i + 1]) - 1;
   }
   for (int64_t i = 0; i < n_barred; ++i) {
-    const uint32_t f = factor_of(barred[2 * i + 1]);
-    if (barred[2 * i] < 0 || barred[2 * i] >= p.n || f == 0) return PM_BAD_INPUT;
-    p.excluded[barred[2 * i] * p.words + (f - 1) / 64] |= uint64_t{1} << ((f - 1) & 63);
+    const uint32_t f = factor_of(barred[n_barred + i]);
+    if (barred[i] < 0 || barred[i] >= p.n || f == 0) return PM_BAD_INPUT;
+    p.excluded[barred[i] * p.words + (f - 1) / 64] |= uint64_t{1} << ((f - 1) & 63);
   }
   return PM_OK;
 }

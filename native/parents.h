@@ -288,13 +288,13 @@ class Parents {
       const uint32_t parent = active_[i];
       const uint64_t* const excluded = p_.excluded + static_cast<int64_t>(parent) * p_.words;
       sorted_ ? leave_out_rising(excluded) : leave_out(excluded);
-      const Way way = way_to(parent);
+      const EightWays ways(way_to(parent));
       const __m256 a = _mm256_set1_ps(static_cast<float>(value_[i]));
       for (int64_t start = 0; start < n_; start += 64) {
         uint64_t kept = ~left_out_[start >> 6];
         const int64_t stop = std::min(n_ - start, int64_t{64});
         if (stop < 64) kept &= (uint64_t{1} << stop) - 1;
-        for (int64_t k = start; k < start + stop; k += 8, kept >>= 8) keep_eight(k, kept & 255, way, a);
+        for (int64_t k = start; k < start + stop; k += 8, kept >>= 8) keep_eight(k, kept & 255, ways, a);
       }
       end_[i] = n_places_;
     }
@@ -330,14 +330,19 @@ class Parents {
     }
   }
 
-  void keep_eight(int64_t k, uint64_t bits, const Way& way, __m256 a) {
-    const auto all = [](uint32_t number) { return _mm256_set1_epi32(static_cast<int32_t>(number)); };
+  struct EightWays {
+    __m256i base, mask, flip;
+    explicit EightWays(const Way& way) : base(all(way.base)), mask(all(way.mask)), flip(all(way.flip)) {}
+    static __m256i all(uint32_t number) { return _mm256_set1_epi32(static_cast<int32_t>(number)); }
+    __m256i operator()(__m256i where) const {
+      return _mm256_xor_si256(_mm256_and_si256(_mm256_add_epi32(base, where), mask), flip);
+    }
+  };
+  inline __attribute__((always_inline)) void keep_eight(int64_t k, uint64_t bits, const EightWays& ways, __m256 a) {
     const __m256i lanes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kCompression.lanes[bits])));
     const __m256i where = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(where_ + k));
     const __m256 x = _mm256_loadu_ps(reinterpret_cast<const float*>(x_ + k));
-    const __m256i places =
-        _mm256_xor_si256(_mm256_and_si256(_mm256_add_epi32(all(way.base), where), all(way.mask)), all(way.flip));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(place_ + n_places_), _mm256_permutevar8x32_epi32(places, lanes));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(place_ + n_places_), _mm256_permutevar8x32_epi32(ways(where), lanes));
     _mm256_storeu_ps(reinterpret_cast<float*>(product_ + n_places_),
                      _mm256_permutevar8x32_ps(_mm256_mul_ps(a, x), lanes));
     if (!p_.block) {

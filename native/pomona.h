@@ -196,8 +196,8 @@ PM_API int64_t pm_best_slots(const pm_online* model, int32_t region, int32_t sco
 PM_API int32_t pm_online_rehash(const pm_online* model, int32_t degree, int64_t n_rows, pm_region* to);
 
 // Fills factor_of_row … excluded of `parents`, which are zero, from the links of all parents: pairs of a parent, -1 for none,
-// and a row whose product it is. factors: n_factors rows, rising. barred: pairs of a parent and a factor's row, whose product
-// belongs to another parent.
+// and a row whose product it is. factors: n_factors rows, rising. barred: n_barred parents, then as many rows of factors,
+// whose products belong to other parents.
 PM_API int32_t pm_link_parents(const int64_t* links, const int64_t* factors, const int64_t* barred, int64_t n_barred,
                                pm_parents* parents);
 // Moves the products in these slots of a region, found as `parents` says, to an empty region where they are found by key or

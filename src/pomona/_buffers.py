@@ -18,7 +18,7 @@ _ALIGNMENT = 64
 #: Memory of up to so many times the size is given out: an array may be kept for long.
 MOST = 4
 #: Tables from this size on lie in huge pages.
-HUGE = 1 << 22
+HUGE = 1 << 21
 
 
 def zeros(shape: tuple[int, int], dtype: Any) -> NDArray[Any]:

@@ -337,7 +337,7 @@ _LINKED: dict[str, tuple[type, Callable[[ParentsStruct], int]]] = {
 def link_parents(
     struct: ParentsStruct, links: NDArray[np.int64], factors: NDArray[np.int64], barred: NDArray[np.int64]
 ) -> dict[str, NDArray[Any]]:
-    """Describe parents by their links (parent, row), the rows that occur in them, and pairs (parent, row) left to others.
+    """Describe parents by their links (parent, row), the rows in them, and parents and rows (2, n) left to others.
 
     The answer is what the struct points at, and must outlive it.
     """
@@ -347,7 +347,7 @@ def link_parents(
     for name, array in arrays.items():
         setattr(struct, name, address(array))
     pairs = [pointer(array, np.int64) for array in (links, factors, barred)]
-    if quick.pm_link_parents(*pairs, len(barred), struct) != OK:
+    if quick.pm_link_parents(*pairs, barred.shape[1], struct) != OK:
         raise ValueError("a parent grows from a later one, or has a row that is no factor")
     return arrays
 

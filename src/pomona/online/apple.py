@@ -134,9 +134,12 @@ class AppleLearner(OnlineLearner):
 
     def _begin(self, mean: float, size: int) -> int:
         """The first round: what rests on the features that have appeared. How many rows they take."""
-        met = self.grown.appeared(0)
-        rows = int(met[-1]) + 1 if len(met) else 0
-        rare = len(met) > RARE * mean
+        count = rows = 0
+        for start in range(0, len(self.grown.slots[0]), PIECE):
+            met = self.grown.appeared(0, start, start + PIECE)
+            if len(met):
+                count, rows = count + len(met), int(met[-1]) + 1
+        rare = count > RARE * mean
         self._adapt(rare)
         if rare:
             rounds = LIKELY_ROUNDS if self.schedule is None else len(self.schedule)

@@ -20,6 +20,9 @@ from pomona.online.terms import Terms, factors_at
 from pomona.task import Task
 from pomona.words import byte_words
 
+#: Bytes of scratch memory that are set aside at the least.
+SCRATCH = 1 << 24
+
 _RUNNING = tuple(
     "examples weight_sum scale_sum clock lowest highest product_weight_sum product_scale_sum loss_sum loss_weight"
     " mistakes features".split()
@@ -356,7 +359,8 @@ class OnlineLearner:
                 " interactions, or products of chosen fields as in a*b"
             )
         if needed > len(self._scratch):
-            self._scratch = np.zeros(needed + needed // 4, np.uint8)
+            # More addresses than are needed now: memory is taken as it is touched, and stays when more is needed.
+            self._scratch = np.zeros(max(needed + needed // 4, SCRATCH), np.uint8)
 
     def _room(self, n: int) -> NDArray[np.float64]:
         outputs = self.parameters.n_outputs

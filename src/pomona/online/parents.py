@@ -40,7 +40,7 @@ class Parents:
         #: By what a parent has besides one of its rows, that row: q by i for each parent q x_i.
         self._siblings: dict[Monomial, list[int]] = {}
         #: Parents, and rows whose product with them belongs to another.
-        self._barred = np.zeros((0, 2), np.int64)
+        self._barred = np.zeros((2, 0), np.int64)
         #: Rows that occur in parents.
         self.factors = np.zeros(0, np.int64)
         self._struct = _native.ParentsStruct()
@@ -82,16 +82,18 @@ class Parents:
         splits = [[(_without(m, row), row) for row in dict.fromkeys(m)] for m in new]
         for rest, row in itertools.chain.from_iterable(splits):
             siblings.setdefault(rest, []).append(row)
-        barred: list[tuple[int, int]] = []
+        parents: list[int] = []
+        rows: list[int] = []
         for i, split in enumerate(splits, len(self)):
             for rest, row in split:
                 # An older parent q x_j owns q x_i x_j; of two of a round the one that lacks the smaller row.
-                barred += [(i, other) for other in self._siblings.get(rest, ())]
-                barred += [(i, other) for other in siblings[rest] if other > row]
+                others = self._siblings.get(rest, []) + [other for other in siblings[rest] if other > row]
+                rows += others
+                parents += [i] * len(others)
             if not self.squares:
-                barred += [(i, row) for _, row in split]
-        if barred:
-            self._barred = np.concatenate([self._barred, np.array(barred, np.int64)])
+                rows += [row for _, row in split]
+                parents += [i] * len(split)
+        self._barred = np.concatenate([self._barred, np.array([parents, rows], np.int64)], axis=1)
         for rest, own in siblings.items():
             self._siblings.setdefault(rest, []).extend(own)
 

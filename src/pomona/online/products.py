@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pomona import _native
+from pomona._buffers import zeros
 from pomona.online.parameters import OnlineParameters
 from pomona.online.parents import ROOT, Parents
 from pomona.online.tables import Tables, region, taken
@@ -197,7 +198,7 @@ class AppleTables(Tables):
 
     def _rebuild(self, n_slots: int, used: NDArray[np.int64], parents: Parents, hashed: bool = False) -> None:
         """A table of ``n_slots`` found by key, or hashed, with these slots of the old one."""
-        slots, clocks, owners = self._empty(n_slots), self._clocks(n_slots), np.zeros((n_slots, 2), np.uint32)
+        slots, clocks, owners = self._empty(n_slots), self._clocks(n_slots), zeros((n_slots, 2), np.uint32)
         struct = parents.describe()
         struct.block, struct.owners = self.block, self.owners.ctypes.data
         struct.keys = None if hashed else _native.address(parents.keys)
@@ -292,7 +293,7 @@ def hashed_places(parents: NDArray[np.int64], rows: NDArray[np.int64], n_slots: 
     z = rows.astype(np.uint32) * np.uint32(0x9E3779B1)
     z = (z ^ (z >> np.uint32(15))) * np.uint32(0x85EBCA77)
     mixed = (z ^ (z >> np.uint32(13))).astype(np.int64)
-    return ((mixed + (parents & ~3)) ^ (parents & 3)) & (n_slots - 1)
+    return np.asarray(((mixed + (parents & ~3)) ^ (parents & 3)) & (n_slots - 1))
 
 
 def _extended(array: NDArray[Any], size: int) -> NDArray[Any]:
