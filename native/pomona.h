@@ -328,10 +328,15 @@ PM_API int32_t pm_word_rows(const char* data, int64_t n_bytes, const int64_t* of
                             int32_t n_gram, int32_t skips, int64_t* rows, uint64_t* ids, float* values,
                             int64_t capacity, int64_t* done);
 
-// ---- fingerprints of examples (rows.cpp) ----
+// ---- fingerprints and order of examples (rows.cpp) ----
 // Hash of the features of each example and of its label, where there are labels. It does not depend on the order of
 // the features, and zero values count as absent.
 PM_API int32_t pm_hash_rows(const pm_chunk* chunk, uint64_t* hashes);
+// Whether the indices of every example, 32 bits wide, rise.
+PM_API int32_t pm_rows_rise(const pm_chunk* chunk);
+// Copies the features of all examples, those of each by rising index (of equal ones in their order), to arrays as long as
+// those of the chunk between the first of them and the last.
+PM_API int32_t pm_sort_rows(const pm_chunk* chunk, uint32_t* indices, float* values, uint16_t* fields);
 // Copies examples order[0 … n), with labels and with weights and fields where there are any, one after the other. The
 // caller has checked the order and made the arrays large enough.
 PM_API int32_t pm_gather_rows(const pm_chunk* chunk, const int64_t* order, int64_t n, int64_t* indptr, void* indices,

@@ -1,5 +1,8 @@
 // Fingerprints of examples: equal ones are counted together, and the order of learning follows from what the
-// examples are, not from where they stood.
+// examples are, not from where they stood. Examples, and the features of each, in another order.
+#include <algorithm>
+#include <vector>
+
 #include "hash.h"
 #include "pomona.h"
 
@@ -32,6 +35,37 @@ int32_t pm_hash_rows(const pm_chunk* chunk, uint64_t* hashes) {
       h = pm::mix(h) ^ bits;
     }
     hashes[e] = pm::mix(h);
+  }
+  return PM_OK;
+}
+
+int32_t pm_rows_rise(const pm_chunk* chunk) {
+  const uint32_t* const rows = static_cast<const uint32_t*>(chunk->indices);
+  for (int64_t e = 0; e < chunk->n; ++e)
+    for (int64_t k = chunk->indptr[e] + 1; k < chunk->indptr[e + 1]; ++k)
+      if (rows[k] <= rows[k - 1]) return 0;
+  return 1;
+}
+
+int32_t pm_sort_rows(const pm_chunk* chunk, uint32_t* indices, float* values, uint16_t* fields) {
+  const int64_t start = chunk->n ? chunk->indptr[0] : 0;
+  const uint32_t* const rows = static_cast<const uint32_t*>(chunk->indices);
+  std::vector<uint64_t> order;  // index and position as one number
+  for (int64_t e = 0; e < chunk->n; ++e) {
+    const int64_t first = chunk->indptr[e], count = chunk->indptr[e + 1] - first;
+    if (count > int64_t{UINT32_MAX}) return PM_BAD_INPUT;
+    order.resize(static_cast<size_t>(count));
+    for (int64_t k = 0; k < count; ++k)
+      order[static_cast<size_t>(k)] = static_cast<uint64_t>(rows[first + k]) << 32 | static_cast<uint32_t>(k);
+    std::sort(order.begin(), order.end());
+    int64_t to = first - start;
+    for (const uint64_t one : order) {
+      const int64_t from = first + static_cast<uint32_t>(one);
+      indices[to] = static_cast<uint32_t>(one >> 32);
+      values[to] = chunk->values[from];
+      if (chunk->fields) fields[to] = chunk->fields[from];
+      ++to;
+    }
   }
   return PM_OK;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -324,3 +325,23 @@ def test_mistakes_of_a_model_that_did_not_count_them_are_not_known() -> None:
     old.learn(chunk, labels)
     assert np.isnan(old.mistakes)
     assert np.isnan(OnlineLearner.from_state(old.state()).mistakes)
+
+
+@pytest.mark.parametrize("interactions", [("quadratic",), ("cubic",), ("a*b",)], ids=str)
+@pytest.mark.parametrize("bits", [None, 10])
+def test_examples_arranged_beforehand_give_the_same_bits(interactions: tuple[str, ...], bits: int | None) -> None:
+    rows = random_rows(200, 40, 0.3, seed=1)
+    rows[7], rows[8] = {}, {3: 1.0}
+    labels = random_labels(rows, "sign", seed=2)
+    plain, arranged = (OnlineLearner(OnlineParameters(interactions=interactions, bits=bits), FIELDS) for _ in range(2))
+    chunk = plain.prepare(as_chunk(rows, ids=True))
+    rising = arranged.arranged(arranged.prepare(as_chunk(rows, ids=True)))
+    assert chunk.indices.tolist() != rising.indices.tolist()
+    for start, stop in itertools.pairwise(chunk.indptr.tolist()):
+        parts = [
+            [tuple(array[k] for array in (c.indices, c.values, c.fields)) for k in range(start, stop)]
+            for c in (chunk, rising)
+        ]
+        assert parts[1] == sorted(parts[0])
+    np.testing.assert_array_equal(plain.learn(chunk, labels), arranged.learn(rising, labels))
+    assert arranged.arranged(rising) is rising

@@ -69,6 +69,7 @@ from pomona._native.online import (
     online_rehash,
     online_scratch_bytes,
     parents_pointer,
+    sorted_rows,
 )
 from pomona._native.text import (
     MAX_NAMESPACES,
@@ -144,6 +145,7 @@ __all__ = [
     "online_rehash",
     "online_scratch_bytes",
     "parents_pointer",
+    "sorted_rows",
     "parse_text",
     "pointer",
     "take_strings",

@@ -416,6 +416,26 @@ def gather_rows(
     )
 
 
+lib.pm_rows_rise.argtypes = [c.POINTER(ChunkStruct)]
+lib.pm_sort_rows.argtypes = [c.POINTER(ChunkStruct), *[c.c_void_p] * 3]
+
+
+def sorted_rows(
+    chunk: ChunkStruct, size: int
+) -> tuple[NDArray[np.uint32], NDArray[np.float32], NDArray[np.uint16] | None] | None:
+    """Indices, values and fields of the ``size`` features, those of each example by rising index; None: they are."""
+    if chunk.wide:
+        raise TypeError("expected indices of 32 bits")
+    if lib.pm_rows_rise(c.byref(chunk)):
+        return None
+    indices, values = np.empty(size, np.uint32), np.empty(size, np.float32)
+    fields = np.empty(size, np.uint16) if chunk.fields else None
+    arrays = pointer(indices, np.uint32), pointer(values, np.float32), pointer(fields, np.uint16)
+    if lib.pm_sort_rows(c.byref(chunk), *arrays) != OK:
+        raise ValueError("an example has too many features")
+    return indices, values, fields
+
+
 def hash_rows(chunk: ChunkStruct) -> NDArray[np.uint64]:
     """Hash of the features and the label of each example."""
     hashes = np.empty(chunk.n, np.uint64)

@@ -264,7 +264,7 @@ class Trainer:
             self._check_counts(labels, chunk)
             labels = (labels - self.model.target.shift) / self.model.target.scale
         learner = self.model.learner
-        ready = learner.prepare(replace(chunk, labels=labels, weights=weights))
+        ready = learner.arranged(learner.prepare(replace(chunk, labels=labels, weights=weights)))
         return ready if self.shuffle else learner.with_keys(ready)  # shuffled examples are copied, without keys
 
     def _check_counts(self, labels: NDArray[np.float64], chunk: Chunk) -> None:

@@ -273,6 +273,19 @@ class OnlineLearner:
         """Rows of the tables in place of ids; features never met before get a row and leave their name."""
         return self._rows(chunk, grow=True)
 
+    def arranged(self, chunk: RowChunk) -> RowChunk:
+        """The chunk as learning wants it: for products, the features of an example by rising row."""
+        if self.parameters.degree == 1:
+            return chunk
+        struct = _native.chunk_struct(
+            chunk.indptr, chunk.indices, chunk.values, None, None, None, chunk.fields, column_fields=False
+        )
+        arrays = _native.sorted_rows(struct, int(chunk.indptr[-1]))
+        if arrays is None:
+            return chunk
+        indices, values, fields = arrays
+        return replace(chunk, indices=indices, values=values, fields=fields)
+
     def with_keys(self, chunk: RowChunk) -> RowChunk:
         """The chunk with what learning would find out first: where columns stand in a hashed table."""
         columns: Any = chunk.indices
