@@ -14,15 +14,12 @@ inline uint64_t mix(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-inline uint32_t mixed_row(uint32_t row) {
-  uint32_t z = row * 0x9e3779b1u;
-  z = (z ^ (z >> 15)) * 0x85ebca77u;
-  return z ^ (z >> 13);
+// Where the product of a parent and a row stands in a hashed table, modulo its size: 4 row slots behind the start of the
+// parent. The products of a row with parents 4 k … 4 k + 3 share a cache line of four slots, since an example that has the
+// row has several of them. Those of frequent features, whose rows are small, stand together too, and so seldom share a slot.
+inline uint32_t start_of_products(uint32_t parent) {
+  return static_cast<uint32_t>(mix(parent >> 2)) << 2 | (parent & 3);
 }
-// Where the product of a parent and a row stands in a hashed table, modulo its size. The products of a row with parents 4 k
-// … 4 k + 3 share a cache line of four slots: an example that has the row has several of them. Which of them comes first
-// differs from row to row, since some parents are far more frequent than others.
-inline uint32_t product_place(uint32_t mixed_row, uint32_t parent) { return (mixed_row + (parent & ~3u)) ^ (parent & 3u); }
 
 inline uint64_t fold_multiply(uint64_t a, uint64_t b) {
   __extension__ typedef unsigned __int128 wide;

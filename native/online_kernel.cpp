@@ -250,8 +250,8 @@ int32_t move_products(const pm_region& from, const pm_parents& parents, const in
                                                         static_cast<uint32_t>(slot % parents.block)}
                                            : parents.owners[slot];
     const uint64_t id = to.hashed ? 0 : parents.keys[owner.parent] + mix(owner.row);
-    const uint64_t at =
-        to.hashed ? product_place(mixed_row(owner.row), owner.parent) & (to.n_slots - 1) : table.find(id).slot;
+    const uint32_t place = start_of_products(owner.parent) + (owner.row << 2);
+    const uint64_t at = to.hashed ? place & (to.n_slots - 1) : table.find(id).slot;
     std::memcpy(static_cast<char*>(to.slots) + at * static_cast<uint64_t>(slot_bytes),
                 static_cast<const char*>(from.slots) + slot * slot_bytes, static_cast<size_t>(slot_bytes));
     table.take(at, id);

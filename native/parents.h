@@ -63,7 +63,7 @@ class Parents {
         trial_(take<uint32_t>(memory, p_.joined ? expanded : 0)),
         trial_product_(take<Real>(memory, p_.joined ? expanded : 0)),
         id_(take<uint64_t>(memory, keyed(model) ? expanded : 0)), owner_(take<pm_product>(memory, keyed(model) ? expanded : 0)),
-        met_(take<uint32_t>(memory, n + 1)), factor_(take<uint32_t>(memory, n + 1)), mixed_(take<uint32_t>(memory, n + 8)),
+        met_(take<uint32_t>(memory, n + 1)), factor_(take<uint32_t>(memory, n + 1)), quadrupled_(take<uint32_t>(memory, n + 8)),
         factors_(take<uint64_t>(memory, n / 64 + 1)), left_out_(take<uint64_t>(memory, n / 64 + 1)),
         out_(take<uint64_t>(memory, p_.words + 1)), filter_(take<uint64_t>(memory, filter_words(model))) {}
   static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
@@ -218,20 +218,20 @@ class Parents {
   static constexpr uint64_t kMostFiltered = 1 << 20;  // slots; beyond, the bits would not lie in a near cache
   static constexpr int64_t kBehind = kPlacesAhead + 8;  // places that may be read or written behind the last
 
-  // Where the products of a parent stand, unless they are looked up, by where_ of the feature: its row, in a block, or the
-  // mixed row in a hashed table (see product_place).
+  // Where the products of a parent stand, unless they are looked up, by where_ of the feature: its row, or four times it in
+  // a hashed table (see start_of_products).
   struct Way {
-    uint32_t base, mask, flip;
-    uint32_t operator()(uint32_t where) const { return ((base + where) & mask) ^ flip; }
+    uint32_t base, mask;
+    uint32_t operator()(uint32_t where) const { return (base + where) & mask; }
   };
   Way way_to(uint32_t parent) const {
-    if (p_.block) return {static_cast<uint32_t>(parent * static_cast<uint64_t>(p_.block)), ~uint32_t{0}, 0};
-    return {parent & ~3u, static_cast<uint32_t>(model_.regions[1].n_slots - 1), parent & 3u};
+    if (p_.block) return {static_cast<uint32_t>(parent * static_cast<uint64_t>(p_.block)), ~uint32_t{0}};
+    return {start_of_products(parent), static_cast<uint32_t>(model_.regions[1].n_slots - 1)};
   }
   void find_rows() {
-    where_ = p_.block ? rows_ : mixed_;
+    where_ = p_.block ? rows_ : quadrupled_;
     if (p_.block) return;
-    for (int64_t k = 0; k < n_; ++k) mixed_[k] = mixed_row(rows_[k]);
+    for (int64_t k = 0; k < n_; ++k) quadrupled_[k] = rows_[k] << 2;
   }
 
   // The same where some products are on trial.
@@ -288,13 +288,15 @@ class Parents {
       const uint32_t parent = active_[i];
       const uint64_t* const excluded = p_.excluded + static_cast<int64_t>(parent) * p_.words;
       sorted_ ? leave_out_rising(excluded) : leave_out(excluded);
-      const EightWays ways(way_to(parent));
+      const Way way = way_to(parent);
+      const __m256i base = _mm256_set1_epi32(static_cast<int32_t>(way.base));
+      const __m256i mask = _mm256_set1_epi32(static_cast<int32_t>(way.mask));
       const __m256 a = _mm256_set1_ps(static_cast<float>(value_[i]));
       for (int64_t start = 0; start < n_; start += 64) {
         uint64_t kept = ~left_out_[start >> 6];
         const int64_t stop = std::min(n_ - start, int64_t{64});
         if (stop < 64) kept &= (uint64_t{1} << stop) - 1;
-        for (int64_t k = start; k < start + stop; k += 8, kept >>= 8) keep_eight(k, kept & 255, ways, a);
+        for (int64_t k = start; k < start + stop; k += 8, kept >>= 8) keep_eight(k, kept & 255, base, mask, a);
       }
       end_[i] = n_places_;
     }
@@ -330,19 +332,12 @@ class Parents {
     }
   }
 
-  struct EightWays {
-    __m256i base, mask, flip;
-    explicit EightWays(const Way& way) : base(all(way.base)), mask(all(way.mask)), flip(all(way.flip)) {}
-    static __m256i all(uint32_t number) { return _mm256_set1_epi32(static_cast<int32_t>(number)); }
-    __m256i operator()(__m256i where) const {
-      return _mm256_xor_si256(_mm256_and_si256(_mm256_add_epi32(base, where), mask), flip);
-    }
-  };
-  inline __attribute__((always_inline)) void keep_eight(int64_t k, uint64_t bits, const EightWays& ways, __m256 a) {
+  inline __attribute__((always_inline)) void keep_eight(int64_t k, uint64_t bits, __m256i base, __m256i mask, __m256 a) {
     const __m256i lanes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kCompression.lanes[bits])));
     const __m256i where = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(where_ + k));
     const __m256 x = _mm256_loadu_ps(reinterpret_cast<const float*>(x_ + k));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(place_ + n_places_), _mm256_permutevar8x32_epi32(ways(where), lanes));
+    const __m256i places = _mm256_and_si256(_mm256_add_epi32(base, where), mask);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(place_ + n_places_), _mm256_permutevar8x32_epi32(places, lanes));
     _mm256_storeu_ps(reinterpret_cast<float*>(product_ + n_places_),
                      _mm256_permutevar8x32_ps(_mm256_mul_ps(a, x), lanes));
     if (!p_.block) {
@@ -462,7 +457,7 @@ class Parents {
   Real* trial_product_;
   uint64_t* id_;
   pm_product* owner_;
-  uint32_t *met_, *factor_, *mixed_;
+  uint32_t *met_, *factor_, *quadrupled_;
   uint64_t *factors_, *left_out_;  // bits of features: those that are factors, and those that are left out
   uint64_t* out_;  // bits of the factors that the example has: those that are left out
   uint64_t* filter_;

@@ -125,7 +125,7 @@ typedef struct {
   uint64_t* excluded;  // n x words; bit f: the product with factor f belongs to another parent
   int64_t words;
   int64_t block;          // slot of a product: parent * block + row; 0: found by its key, the slot holding a tag, or, in a
-                          // hashed region, at product_place (hash.h) modulo n_slots
+                          // hashed region, at start_of_products (hash.h) + 4 row modulo n_slots
   const uint64_t* keys;   // n: sums of the mixed rows of the factors
   pm_product* owners;     // what stands in each slot that has a tag
   uint64_t used, limit;   // slots taken, and how many may be

@@ -34,9 +34,9 @@ class AppleTables(Tables):
     occur together lie together. By key, a slot holds a tag of its product, and ``owners`` says which it is: only
     products that occur take room. When that table is full and may not grow, the weakest half of them is dropped.
 
-    Where a number of ``bits`` was asked for, products that outgrow their blocks are hashed instead: that of parent p
-    and row i stands near the others of row i, so that an example finds several of them in one cache line; products may
-    share a slot, and ``owners`` names one.
+    Where a number of ``bits`` was asked for, products that outgrow their blocks are hashed instead: those of four
+    parents with one row stand together, so that an example finds several of them in one cache line; products may share
+    a slot, and ``owners`` names one.
     """
 
     def __init__(self, parameters: OnlineParameters, bits: int | None, picky: bool, moments: bool) -> None:
@@ -289,11 +289,9 @@ class AppleTables(Tables):
 
 
 def hashed_places(parents: NDArray[np.int64], rows: NDArray[np.int64], n_slots: int) -> NDArray[np.int64]:
-    """Slots of the products of these parents and rows in a hashed table: ``product_place`` in ``native/hash.h``."""
-    z = rows.astype(np.uint32) * np.uint32(0x9E3779B1)
-    z = (z ^ (z >> np.uint32(15))) * np.uint32(0x85EBCA77)
-    mixed = (z ^ (z >> np.uint32(13))).astype(np.int64)
-    return np.asarray(((mixed + (parents & ~3)) ^ (parents & 3)) & (n_slots - 1))
+    """Slots of the products of these parents and rows in a hashed table: ``start_of_products`` in ``native/hash.h``."""
+    starts = (_native.mix((parents >> 2).astype(np.uint64)) << np.uint64(2)).astype(np.int64) | (parents & 3)
+    return np.asarray((starts + 4 * rows) & (n_slots - 1))
 
 
 def _extended(array: NDArray[Any], size: int) -> NDArray[Any]:
