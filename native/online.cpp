@@ -32,6 +32,17 @@ float score_of(const pm_online& m, double w, double G, double s) {
   return static_cast<float>(w);
 }
 
+// The sum of |v|, in four parts that do not wait for each other.
+template <class Real>
+double sum_of_sizes(const Real* v, int64_t n) {
+  double part[4] = {};
+  int64_t k = 0;
+  for (; k + 4 <= n; k += 4)
+    for (int64_t j = 0; j < 4; ++j) part[j] += std::fabs(static_cast<double>(v[k + j]));
+  for (; k < n; ++k) part[0] += std::fabs(static_cast<double>(v[k]));
+  return (part[0] + part[1]) + (part[2] + part[3]);
+}
+
 template <class Real, int kind>
 void score_slots(const pm_online& m, const Real* slot, int64_t n, float* scores) {
   const int64_t K = m.n_outputs, sums = 4 + (K + 3) / 4 * 4;
@@ -48,11 +59,10 @@ void score_slots(const pm_online& m, const Real* slot, int64_t n, float* scores)
     return;
   }
   for (int64_t i = 0; i < n; ++i, slot += m.stride) {
-    double w = 0, G = 0;
     scores[i] = 0;
     if (m.normalized && slot[0] == 0) continue;  // it did not appear: nothing more of it is looked at
-    for (int64_t k = 0; k < K; ++k)
-      w += std::fabs(static_cast<double>(slot[4 + k])), G += static_cast<double>(slot[m.shared ? 2 : sums + k]);
+    const double w = sum_of_sizes(slot + 4, K);
+    const double G = m.shared ? static_cast<double>(K) * static_cast<double>(slot[2]) : sum_of_sizes(slot + sums, K);
     scores[i] = score_of<kind>(m, w, G, static_cast<double>(slot[0]));
   }
 }
