@@ -282,24 +282,41 @@ class Parents {
   }
 
 #if defined(__AVX2__) && defined(__BMI2__)
-  // The same, eight at once.
+  // The same, eight at once. The loops work on copies of members, which stay in registers: what is stored as a vector might
+  // be any member.
+  void lay_out_eight() { p_.block ? lay_out_eight<false>() : lay_out_eight<true>(); }
+  template <bool hashed>
   void lay_out_eight() {
-    for (int64_t i = 0; i < n_active_; ++i) {
-      const uint32_t parent = active_[i];
-      const uint64_t* const excluded = p_.excluded + static_cast<int64_t>(parent) * p_.words;
-      sorted_ ? leave_out_rising(excluded) : leave_out(excluded);
-      const Way way = way_to(parent);
+    const int64_t n = n_, n_active = n_active_, words = p_.words;
+    const bool few = sorted_ && words == 1 && n < 64;  // as in most tables
+    const uint64_t present = present_[0], factors = factors_[0], all = few ? (uint64_t{1} << n) - 1 : 0;
+    const uint32_t* const active = active_;
+    const Real* const value = value_;
+    int64_t* const end = end_;
+    Eights<hashed> eights{where_, rows_, x_, place_, row_, product_};
+    int64_t count = 0;
+    for (int64_t i = 0; i < n_active; ++i) {
+      const uint64_t* const excluded = p_.excluded + static_cast<int64_t>(active[i]) * words;
+      const Way way = way_to(active[i]);
       const __m256i base = _mm256_set1_epi32(static_cast<int32_t>(way.base));
       const __m256i mask = _mm256_set1_epi32(static_cast<int32_t>(way.mask));
-      const __m256 a = _mm256_set1_ps(static_cast<float>(value_[i]));
-      for (int64_t start = 0; start < n_; start += 64) {
-        uint64_t kept = ~left_out_[start >> 6];
-        const int64_t stop = std::min(n_ - start, int64_t{64});
-        if (stop < 64) kept &= (uint64_t{1} << stop) - 1;
-        for (int64_t k = start; k < start + stop; k += 8, kept >>= 8) keep_eight(k, kept & 255, base, mask, a);
+      const __m256 a = _mm256_set1_ps(static_cast<float>(value[i]));
+      if (few) {
+        uint64_t kept = all & ~_pdep_u64(_pext_u64(excluded[0], present), factors);
+        for (int64_t k = 0; k < n; k += 8, kept >>= 8) count += eights.keep(k, kept & 255, count, base, mask, a);
+      } else {
+        sorted_ ? leave_out_rising(excluded) : leave_out(excluded);
+        for (int64_t start = 0; start < n; start += 64) {
+          uint64_t kept = ~left_out_[start >> 6];
+          const int64_t stop = std::min(n - start, int64_t{64});
+          if (stop < 64) kept &= (uint64_t{1} << stop) - 1;
+          for (int64_t k = start; k < start + stop; k += 8, kept >>= 8)
+            count += eights.keep(k, kept & 255, count, base, mask, a);
+        }
       }
-      end_[i] = n_places_;
+      end[i] = count;
     }
+    n_places_ = count;
   }
 
   // left_out_: the features whose products with the parent belong to another.
@@ -332,20 +349,28 @@ class Parents {
     }
   }
 
-  inline __attribute__((always_inline)) void keep_eight(int64_t k, uint64_t bits, __m256i base, __m256i mask, __m256 a) {
-    const __m256i lanes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kCompression.lanes[bits])));
-    const __m256i where = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(where_ + k));
-    const __m256 x = _mm256_loadu_ps(reinterpret_cast<const float*>(x_ + k));
-    const __m256i places = _mm256_and_si256(_mm256_add_epi32(base, where), mask);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(place_ + n_places_), _mm256_permutevar8x32_epi32(places, lanes));
-    _mm256_storeu_ps(reinterpret_cast<float*>(product_ + n_places_),
-                     _mm256_permutevar8x32_ps(_mm256_mul_ps(a, x), lanes));
-    if (!p_.block) {
-      const __m256i rows = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows_ + k));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(row_ + n_places_), _mm256_permutevar8x32_epi32(rows, lanes));
+  // Multiplies eight features, and keeps the products that have a bit: at `count`, one behind another.
+  template <bool hashed>
+  struct Eights {
+    const uint32_t *where, *rows;
+    const Real* x;
+    uint32_t *places, *product_rows;
+    Real* products;
+
+    inline __attribute__((always_inline)) int64_t keep(int64_t k, uint64_t bits, int64_t count, __m256i base,
+                                                       __m256i mask, __m256 a) const {
+      const __m256i lanes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kCompression.lanes[bits])));
+      const auto kept = [&](__m256i v) { return _mm256_permutevar8x32_epi32(v, lanes); };
+      const __m256i to = _mm256_add_epi32(base, load(where + k));
+      store(places + count, kept(hashed ? _mm256_and_si256(to, mask) : to));
+      const __m256 x_k = _mm256_loadu_ps(reinterpret_cast<const float*>(x + k));
+      _mm256_storeu_ps(reinterpret_cast<float*>(products + count), _mm256_permutevar8x32_ps(_mm256_mul_ps(a, x_k), lanes));
+      if (hashed) store(product_rows + count, kept(load(rows + k)));
+      return __builtin_popcountll(bits);
     }
-    n_places_ += __builtin_popcountll(bits);
-  }
+    static __m256i load(const uint32_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+    static void store(uint32_t* p, __m256i v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+  };
 #endif
 
   // The features of the example are the factors 0, 1 …, so that bits are positions.
