@@ -132,6 +132,8 @@ int64_t pm_best_slots(const pm_online* model, int32_t region, int32_t score, int
     const int64_t size = std::min(kPiece, n - first);
     if (model->real_bytes == 4) score_slots<float>(*model, score, r.slots, first, size, piece.data());
     else score_slots<double>(*model, score, r.slots, first, size, piece.data());
+    if (region == 1 && model->residual)
+      for (float& one : piece) one *= static_cast<float>(1 / PM_PRODUCT_SHARE);
     for (; n_excluded && *excluded < first + size; ++excluded, --n_excluded)
       if (*excluded >= first) piece[static_cast<size_t>(*excluded - first)] = 0;
     for (int64_t i = 0; i < size;) {

@@ -86,8 +86,9 @@ int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int6
     m.loss_weight += h;
     m.mistakes += (p > 0) != (y > 0) ? h : 0.0;  // no branch: mistakes cannot be foreseen
     if (m.residual) {
-      const double base = clipped(m, machine.base_dot() + (c.offsets ? c.offsets[e] : 0.0));
-      machine.update_apart(at(static_cast<Loss>(m.loss), base, y, m.quantile), point, h);
+      const double base = machine.base_dot() + (c.offsets ? c.offsets[e] : 0.0);
+      const auto point_at = [&](double score) { return at(static_cast<Loss>(m.loss), clipped(m, score), y, m.quantile); };
+      machine.update_apart(point_at(base), point_at(in_full(base, raw)), point, h);
     } else if (!m.peer_order || peer_learns(point)) {
       m.ftrl ? machine.update_ftrl(point, h) : machine.update(point, h);
     }

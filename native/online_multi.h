@@ -74,16 +74,19 @@ class Multi {
   }
 
   void update(int64_t label, double h) {
-    derivatives(label);
+    const bool apart = m_.residual && n_ > n_base_;
+    if (!apart || m_.moments[0]) derivatives(label);
     if (m_.moments[0]) example_.add_moments(u_, K_, h);
     if (m_.ftrl) return update_ftrl(h);
-    if (!m_.residual || n_ == n_base_) {
-      step(label, h, 0, n_, Scales::of_all(m_));
-    } else {  // products make a step from the whole prediction, the base features one from what they predict alone
-      step(label, h, n_base_, n_, Scales::of_products(m_));
+    if (!apart) {
+      step(label, h, 0, n_, Scales::of_all(m_), 1);
+    } else {  // products make a step from what they predict in full, the base features one from what they predict alone
+      for (int64_t k = 0; k < K_; ++k) score_[k] = static_cast<Real>(in_full(base_score_[k], score_[k]));
+      derivatives(label);
+      step(label, h, n_base_, n_, Scales::of_products(m_), PM_PRODUCT_SHARE);
       std::copy(base_score_, base_score_ + padded_, score_);
       derivatives(label);
-      step(label, h, 0, n_base_, Scales::of_all(m_));
+      step(label, h, 0, n_base_, Scales::of_all(m_), 1);
     }
     if (regularized_) m_.clock += h * clock_step(m_, step_size(m_), Scales::of_all(m_).mean());
   }
@@ -104,13 +107,15 @@ class Multi {
     return total > 0;
   }
 
-  // Some of the features make a step, the derivatives being known.
-  void step(int64_t label, double h, int64_t first, int64_t last, const Scales& scales) {
+  // Some of the features make a step, or a share of it, the derivatives being known.
+  void step(int64_t label, double h, int64_t first, int64_t last, const Scales& scales, double share) {
     const bool learns = square_gradients(h);
     const double n = m_.adaptive ? directions(first, last) : squares(first, last);
     if (learns) scales.add(h, n);
     const double m = scales.mean();
     steps(label, step_size(m_) * h, m, n);
+    if (share != 1)
+      for (int64_t k = 0; k < K_; ++k) u_[k] *= static_cast<Real>(share);
     if (!m_.adaptive || m_.shared) return add_steps(first, last);
     for (int64_t i = first; i < last; ++i) {
       Real* const w = slot_[i] + 4;

@@ -83,12 +83,13 @@ class Single : Slots<Real> {
   // What the base features alone predict, once the example was gathered.
   double base_dot() const { return base_dot_; }
 
-  // The base features make a step from what they predict alone, the products one from the whole prediction.
-  void update_apart(const Point& base, const Point& whole, double h) {
+  // The base features make a step from what they predict alone, the products one from what they predict `in_full`.
+  void update_apart(const Point& base, const Point& full, const Point& whole, double h) {
     if (n_ == n_base_) return update(whole, h);
-    const double d = derivative(base), rest = derivative(whole);
-    if (m_.moments[0]) add_moments(rest, h);
-    const Real products = step(whole, rest, h, n_base_, n_, squares_ - base_squares_, Scales::of_products(m_));
+    const double d = derivative(base), rest = derivative(full);
+    if (m_.moments[0]) add_moments(derivative(whole), h);
+    const Real share = static_cast<Real>(PM_PRODUCT_SHARE);
+    const Real products = share * step(full, rest, h, n_base_, n_, squares_ - base_squares_, Scales::of_products(m_));
     const Real move = step(base, d, h, 0, n_base_, base_squares_, Scales::of_all(m_));
     finish_update(h, h * (d * d + rest * rest) > 0, move, products);
   }

@@ -54,6 +54,9 @@ inline void ftrl(const pm_online& m, Real& w, Real& G, Real& z, double g, bool p
                                                     ((m.ftrl_beta + std::sqrt(grown)) / m.learning_rate + l2));
 }
 
+// Residual learning: what products make a step from is the prediction if they counted in full.
+inline double in_full(double base, double whole) { return base + (whole - base) / PM_PRODUCT_SHARE; }
+
 // The step size of this example (the t-th, counted from 1).
 inline double step_size(const pm_online& m) {
   if (m.adaptive) return m.learning_rate;

@@ -60,8 +60,9 @@ left over, one of the smallest degree: the one with the best score there, then b
 zero.
 
 **Residual.** Products may learn apart: the base features, the intercept among them, make their step as if there were no
-products, from what they predict by themselves; the products make theirs from the whole prediction. Both have their own
-m. Examples without products are learnt as ever.
+products, from what they predict by themselves; the products make theirs from what the base features predict and what they
+themselves would add in full; but they count half, in predictions, so that half of the step goes to their weights. Both have
+their own m. Examples without products are learnt as ever.
 
 The update, the losses and several outputs are those of :class:`tests.reference.online.OnlineTwin`; but weights of
 products follow the scale in full. Parents are shared by all outputs.
@@ -186,9 +187,10 @@ class AppleTwin(OnlineTwin):
         products = {m: x for m, x in features.items() if len(m) > 1}
         if not self.residual or not products:
             return super()._step(features, predictions, y, h)
-        alone = self.scores(base)
-        self._move(products, predictions, y, h, self.product_scales)
-        return self._move(base, alone, y, h, self.scales)
+        alone, added = self.totals(base), self.totals(products)
+        in_full = [self.clip(a + 2 * b) for a, b in zip(alone, added, strict=True)]
+        self._move(products, in_full, y, h, self.product_scales, share=0.5)
+        return self._move(base, [self.clip(a) for a in alone], y, h, self.scales)
 
     # ---- rounds ----
     def expansion_size(self) -> int:
@@ -209,6 +211,8 @@ class AppleTwin(OnlineTwin):
         slots = [self.table[m] for m in monomials]
         sums = [self.sums.get(m, Sums()) for m in monomials]
         weight = np.array([slot.w for slot in slots]).reshape(len(slots), self.parameters.n_outputs)
+        if self.residual:  # products are scored as if they counted in full
+            weight *= np.array([[2.0 if len(m) > 1 else 1.0] for m in monomials])
         scale = np.array([slot.N if self.parameters.normalized else 1.0 for slot in slots])
         squares = np.array([sum(slot.G) if self.parameters.adaptive else 0.0 for slot in slots])
         return Statistics(

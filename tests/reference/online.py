@@ -147,13 +147,16 @@ class OnlineTwin:
     loss_sum: float = 0.0
 
     def scores(self, features: dict[Monomial, float]) -> list[float]:
+        return [self.clip(p) for p in self.totals(features)]
+
+    def totals(self, features: dict[Monomial, float]) -> list[float]:
         K = self.parameters.n_outputs
         totals = [0.0] * K
         for key, x in features.items():
             if key in self.table:
                 for k in range(K):
                     totals[k] += self.table[key].w[k] * x
-        return [self.clip(p) for p in totals]
+        return totals
 
     def clip(self, p: float) -> float:
         o = self.parameters
@@ -218,9 +221,15 @@ class OnlineTwin:
         return self._move(features, predictions, y, h, self.scales)
 
     def _move(
-        self, features: dict[Monomial, float], predictions: list[float], y: float, h: float, scales: Scales
+        self,
+        features: dict[Monomial, float],
+        predictions: list[float],
+        y: float,
+        h: float,
+        scales: Scales,
+        share: float = 1.0,
     ) -> float:
-        """One step of the features that share these scales."""
+        """One step of the features that share these scales, or a share of it."""
         o = self.parameters
         slopes, _ = self.slopes(predictions, y)
         targets = [y] if o.n_outputs == 1 else [1.0 if k == y else -1.0 for k in range(o.n_outputs)]
@@ -256,7 +265,7 @@ class OnlineTwin:
             else:
                 u = invariant(o.loss, predictions[k], targets[k], H, q, o.quantile)
             for key, x in features.items():
-                self.table[key].w[k] += u * m * rates[key] * x
+                self.table[key].w[k] += share * u * m * rates[key] * x
         return m
 
     def _shrink(self, eta: float, m: float, h: float) -> None:

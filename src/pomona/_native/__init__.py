@@ -52,6 +52,7 @@ from pomona._native.library import (
 )
 from pomona._native.online import (
     NEAR_ROWS,
+    PRODUCT_SHARE,
     ChunkStruct,
     OnlineStruct,
     ParentsStruct,
@@ -110,6 +111,7 @@ __all__ = [
     "OK",
     "OnlineStruct",
     "PAUSE",
+    "PRODUCT_SHARE",
     "ParentsStruct",
     "RAMP",
     "RAW",

@@ -39,6 +39,8 @@ class RegionStruct(c.Structure):
 
 #: Rows are first looked for by so many bits.
 NEAR_ROWS = 8192
+#: Residual learning: how much products count.
+PRODUCT_SHARE = 0.5
 
 
 class ParentsStruct(c.Structure):

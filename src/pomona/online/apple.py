@@ -19,13 +19,11 @@ from pomona.online.heuristics import Statistics, rule_of
 from pomona.online.learner import OnlineLearner
 from pomona.online.parameters import AppleParameters, OnlineParameters
 from pomona.online.parents import ROOT, Parents
-from pomona.online.products import AppleTables
+from pomona.online.products import PIECE, AppleTables
 from pomona.online.tables import taken
 from pomona.options import LearnOptions
 from pomona.task import Task
 
-#: Slots of a table that are looked at together when parents are chosen.
-PIECE = 1 << 15
 #: The smallest score above zero.
 TINY = np.nextafter(np.float32(0), np.float32(1))
 
@@ -134,12 +132,13 @@ class AppleLearner(OnlineLearner):
 
     def _begin(self, mean: float, size: int) -> int:
         """The first round: what rests on the features that have appeared. How many rows they take."""
-        count = rows = 0
-        for start in range(0, len(self.grown.slots[0]), PIECE):
-            met = self.grown.appeared(0, start, start + PIECE)
-            if len(met):
-                count, rows = count + len(met), int(met[-1]) + 1
-        rare = count > RARE * mean
+        rows, rare = self.grown.rows_appeared(), False
+        count = 0
+        for start in range(0, rows, PIECE):
+            count += len(self.grown.appeared(0, start, start + PIECE))
+            rare = count > RARE * mean
+            if rare:
+                break
         self._adapt(rare)
         if rare:
             rounds = LIKELY_ROUNDS if self.schedule is None else len(self.schedule)
@@ -234,6 +233,8 @@ class AppleLearner(OnlineLearner):
         """What is known of the features in these slots of a table."""
         assert self.rule is not None
         w, s = self.weights_of(table, places)
+        if table == 1 and self._model.residual:
+            w = w / _native.PRODUCT_SHARE  # as if they counted in full
         inverse = np.where(s > 0, s, 1.0) if self.parameters.normalized else np.ones(len(s))
         nothing = np.broadcast_to(0.0, (len(places), 3 + self.parameters.n_outputs))
         sums = taken(self.grown.moments[table], places) if self.grown.keeps_moments else nothing

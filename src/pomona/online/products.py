@@ -25,6 +25,8 @@ TO_COME = 4
 KEY_BITS = 20
 #: The smallest table found by key has 2**MIN_BITS slots.
 MIN_BITS = 10
+#: Slots of a table that are looked at together when parents are chosen.
+PIECE = 1 << 15
 
 
 class AppleTables(Tables):
@@ -244,6 +246,14 @@ class AppleTables(Tables):
         if self.parameters.normalized:
             return start + np.flatnonzero(slots[:, 2 if single else 0] != 0)
         return start + np.flatnonzero(slots[:, :2].any(axis=1) if single else slots[:, 2:].any(axis=1))
+
+    def rows_appeared(self) -> int:
+        """How many rows there are up to the last base feature that was learnt, looked for from the end."""
+        for stop in range(len(self.slots[0]), 0, -PIECE):
+            met = self.appeared(0, max(stop - PIECE, 0), stop)
+            if len(met):
+                return int(met[-1]) + 1
+        return 0
 
     def evidence(self, table: int, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """Sums of squared gradients, over all outputs."""

@@ -11,6 +11,9 @@ from pomona import _native
 from pomona._buffers import HUGE, zeros
 from pomona.online.parameters import OnlineParameters
 
+#: How much more than a table needs is set aside where that is more than its limit.
+BEYOND = 8
+
 
 def slots_needed(degree: int, rows: int) -> int:
     """Multisets of ``degree`` out of ``rows`` features."""
@@ -105,8 +108,10 @@ class Tables:
         clocks = self._clocks(n_slots)
         reserved = self._reserved.get(i)
         if reserved is None or len(reserved) < n_slots or reserved.ctypes.data != self.slots[i].ctypes.data:
-            # Addresses for all that it may ever need, so that it is copied no more; memory is taken as it is touched.
+            # Addresses for all that it may ever need, so that it is copied no more; memory is taken as it is touched. Columns
+            # by number may lie beyond the limit, and nobody knows how far.
             most = self.product_limit if i else self.row_limit
+            most = most if n_slots <= most else BEYOND * n_slots
             whole = most if n_slots * self.slot_bytes >= HUGE else n_slots
             try:
                 self._reserved[i] = self._empty(max(whole, n_slots))
