@@ -60,9 +60,9 @@ left over, one of the smallest degree: the one with the best score there, then b
 zero.
 
 **Residual.** Products may learn apart: the base features, the intercept among them, make their step as if there were no
-products, from what they predict by themselves; the products make theirs from what the base features predict and what they
-themselves would add in full; but they count half, in predictions, so that half of the step goes to their weights. Both have
-their own m. Examples without products are learnt as ever.
+products, from what they predict by themselves; the products make theirs from what the base features predict plus what
+they themselves would add in full. But in predictions they count half, so that half of the step goes to their weights.
+Both have their own m. Examples without products are learnt as ever.
 
 The update, the losses and several outputs are those of :class:`tests.reference.online.OnlineTwin`; but weights of
 products follow the scale in full. Parents are shared by all outputs.

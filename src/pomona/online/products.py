@@ -23,6 +23,8 @@ TO_COME = 4
 #: or twice: to drop the weakest cost no accuracy that could be measured, and to wait for memory took more than half of
 #: the time.
 KEY_BITS = 20
+#: With several classes, products that are hashed take at most so many bytes: beyond the caches, twice the time.
+HASHED_BYTES = 1 << 24
 #: The smallest table found by key has 2**MIN_BITS slots.
 MIN_BITS = 10
 #: Slots of a table that are looked at together when parents are chosen.
@@ -67,9 +69,12 @@ class AppleTables(Tables):
 
     @property
     def largest(self) -> int:
-        """Slots that the table found by key may have: 2**bits or the default, but no more than half of the memory."""
+        """Slots that a table without blocks may have: 2**bits or the default, but no more than half of the memory."""
         each = self.slot_bytes + 8 + self.keeps_moments * 8 * (3 + self.parameters.n_outputs)
-        most = (self.parameters.memory // 2 // each).bit_length() - 1
+        room = self.parameters.memory // 2
+        if self.bits is not None and self.parameters.n_outputs > 1:
+            room = min(room, HASHED_BYTES)
+        most = (room // each).bit_length() - 1
         return 1 << max(MIN_BITS, min(most, KEY_BITS if self.bits is None else self.bits))
 
     # ---- the kernel's view ----

@@ -108,8 +108,8 @@ class Tables:
         clocks = self._clocks(n_slots)
         reserved = self._reserved.get(i)
         if reserved is None or len(reserved) < n_slots or reserved.ctypes.data != self.slots[i].ctypes.data:
-            # Addresses for all that it may ever need, so that it is copied no more; memory is taken as it is touched. Columns
-            # by number may lie beyond the limit, and nobody knows how far.
+            # Addresses for all that it may ever need, so that it is copied no more; memory is taken as it is touched.
+            # Columns by number may lie beyond the limit, and nobody knows how far.
             most = self.product_limit if i else self.row_limit
             most = most if n_slots <= most else BEYOND * n_slots
             whole = most if n_slots * self.slot_bytes >= HUGE else n_slots
