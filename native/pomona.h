@@ -188,7 +188,8 @@ PM_API int32_t pm_online_predict(const pm_online* model, const pm_chunk* chunk, 
 PM_API int32_t pm_online_expand(const pm_online* model, const pm_chunk* chunk, void* scratch, int64_t scratch_bytes,
                                 int64_t* indptr, uint32_t* columns, float* values, int64_t capacity, int64_t* done);
 // Which features deserve to be parents of apple: by the weight of the feature as it is in the data, by that of the scaled
-// feature, or by this times the root of its evidence; products that count less are scored as if they counted in full. (Shrinking that is still to come, l1 and l2, is not made up for.)
+// feature, or by this times the root of its evidence. Products that count less are scored as if they counted in full.
+// (Shrinking that is still to come, l1 and l2, is not made up for.)
 typedef enum { PM_SCORE_WEIGHT, PM_SCORE_SCALED, PM_SCORE_EVIDENCE } pm_score;
 // Slots of a region, rising, with the `wanted` best scores above zero, and all that tie with the last. Left out are the
 // `excluded` slots, which rise, and the products of parents that are `complete` (one a parent; NULL: none is). Returns how

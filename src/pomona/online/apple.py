@@ -132,12 +132,10 @@ class AppleLearner(OnlineLearner):
 
     def _begin(self, mean: float, size: int) -> int:
         """The first round: what rests on the features that have appeared. How many rows they take."""
-        rows, rare = self.grown.rows_appeared(), False
-        count = 0
+        rows, count, rare = self.grown.rows_appeared(), 0, False
         for start in range(0, rows, PIECE):
             count += len(self.grown.appeared(0, start, start + PIECE))
-            rare = count > RARE * mean
-            if rare:
+            if rare := count > RARE * mean:  # enough: there may be millions
                 break
         self._adapt(rare)
         if rare:
