@@ -250,5 +250,5 @@ def test_apple_learns_noise_in_fewer_passes_than_what_is_there() -> None:
     X = rng.standard_normal((400, 8))
     noise = AppleClassifier(random_state=0).fit(X, rng.random(400) < 0.5)
     signal = AppleClassifier(random_state=0).fit(X, X[:, 0] * X[:, 1] > 0)
-    assert noise.n_iter_ == 2 and signal.n_iter_ == 20
+    assert noise.n_iter_ == 2 and signal.n_iter_ >= 20
     assert AppleClassifier(random_state=0, passes=3).fit(X, rng.random(400) < 0.5).n_iter_ == 3

@@ -64,6 +64,11 @@ class TableEncoder:
         """Whether there are columns of running text."""
         return any(column.kind == "text" for column in self.columns)
 
+    @property
+    def has_hats(self) -> bool:
+        """Whether there are numbers that became piecewise-linear functions."""
+        return any(part.kind == _native.HAT for column in self.columns for part in column.parts)
+
     # ---- learning ----
 
     @classmethod

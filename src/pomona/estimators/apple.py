@@ -114,11 +114,12 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
         Whether the weights of the strongest features, up to 3,000, are refitted by generalized least squares in the
         end, with a ridge that is chosen on every tenth row.
     numeric : str, default="auto"
-        As in :class:`OnlineClassifier`; ``"auto"`` is ``"hat+standard"``, for what is multiplied may as well be smooth.
+        As in :class:`OnlineClassifier`; ``"auto"`` is ``"hat+standard"``, for what is multiplied may as well be smooth,
+        or ``"standard"`` for few rows that are then predicted better (see ``passes``).
     passes : int or "auto", default="auto"
         ``"auto"`` makes two million examples of the data, but at most 20 passes, and the learning rate falls from pass
-        to pass. Up to 10,000 examples in memory it takes 2 or 5 passes instead, if every fifth example, held out, is
-        then predicted better.
+        to pass. Up to 10,000 examples in memory it takes 2 or 5 passes instead, up to 2,000 also standardised numbers
+        without hat functions and 20 or 60 passes, if every fifth example, held out, is then predicted better.
     loss, update, learning_rate, l1, l2, squares, bins, categorical, text, ngrams, bits, memory, shuffle, holdout, \
 patience, multiclass, class_weight, random_state, verbose
         As in :class:`OnlineClassifier`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -23,8 +23,9 @@ from pomona.estimators.linear import linear_weights
 from pomona.estimators.shared import PomonaEstimator
 from pomona.model import Model, Progress, load, train
 from pomona.model.inspect import top_features
-from pomona.model.memory import MemoryTrainer, best_options, collect, scale_targets
+from pomona.model.memory import collect, scale_targets
 from pomona.model.pipeline import TargetScale
+from pomona.model.race import Contender, Race
 from pomona.model.start import plain_options
 from pomona.model.train import Trainer, check_fields, suited
 from pomona.online.apple import new_learner, plan_rounds
@@ -42,6 +43,8 @@ AUTO_PASSES = {1: 20, 2: 5, 3: 5}
 APPLE_PASSES = 20
 #: Up to so many examples apple compares some numbers of passes: small data is soon learnt by heart.
 FEW_EXAMPLES, FEWER_PASSES = 10_000, (2, 5)
+#: Up to so many it also tries numbers as they are: there is little from which to learn a weight for each knot of a column.
+FEWEST_EXAMPLES, MORE_PASSES = 2_000, 60
 #: Files smaller than this are read once more to count their rows, which the number of passes depends on.
 COUNTED_BYTES = 1 << 26
 #: Bytes of one feature of a row that is kept.
@@ -139,8 +142,9 @@ class OnlineEstimator(PomonaEstimator):
         """
         start = time.perf_counter()
         learn = self._learn_options(**({"passes": 1, "holdout": 0.0, "polish": False} if stream else {}))
+        encode = self._encode_options()
         if first:
-            self.model_ = self._start(X, weights, task, learn, keep_constant=stream, read=read)
+            self.model_ = self._start(X, weights, task, learn, encode, keep_constant=stream, read=read)
             if stream:  # how long, nobody knows
                 plan_rounds(self.model_.learner, learn, None)
         auto = self.passes == "auto" and not stream
@@ -148,21 +152,52 @@ class OnlineEstimator(PomonaEstimator):
             learn = with_passes(learn, len(labels)) if auto else learn
             trainer = self._run_large(X, labels, weights, learn)
         else:
-            source = inputs.source_of(X, self._names(), self.model_.encoder)
-            chunks = inputs.training_chunks(source)
-            examples = collect(self.model_, chunks, labels, weights, shuffle=bool(learn.shuffle))
-            if task.kind == "regression":
-                examples = scale_targets(self.model_, examples)
+            contender = self._contender(self.model_, learn, X, labels, weights)
+            few = len(contender.examples) <= FEW_EXAMPLES and not learn.holdout
             if auto:
-                learn = with_passes(learn, len(examples))
-                if learn.learner == "apple" and len(examples) <= FEW_EXAMPLES and not learn.holdout:
-                    choices = [replace(learn, passes=passes) for passes in (learn.passes, *FEWER_PASSES)]
-                    learn = best_options(self.model_, choices, examples, source)
-            memory_trainer = MemoryTrainer(self.model_, learn, examples, source, self._report)
-            memory_trainer.run_passes()
-            trainer = memory_trainer
+                contender = replace(contender, learn=with_passes(learn, len(contender.examples)))
+            if auto and few and learn.learner == "apple":
+
+                def other(numeric: str) -> Contender:
+                    again = replace(encode, numeric=numeric)
+                    model = self._start(X, weights, task, learn, again, keep_constant=stream, read=read)
+                    return self._contender(model, contender.learn, X, labels, weights).judged_as(contender)
+
+                contender = self._best(contender, other)
+            self.model_ = contender.model
+            trainer = contender.trainer(self._report)
+            trainer.run_passes()
         self.n_iter_ = trainer.passes_done
         self.model_.summary = trainer.summary("X", time.perf_counter() - start)
+
+    def _contender(
+        self,
+        model: Model[Any],
+        learn: LearnOptions,
+        X: inputs.Rows,
+        labels: NDArray[np.float64],
+        weights: NDArray[np.float64] | None,
+    ) -> Contender:
+        """The model with all rows in its terms."""
+        source = inputs.source_of(X, self._names(), model.encoder)
+        examples = collect(model, inputs.training_chunks(source), labels, weights, shuffle=bool(learn.shuffle))
+        if model.task.kind == "regression":
+            examples = scale_targets(model, examples)
+        return Contender(model, learn, examples, source)
+
+    def _best(self, usual: Contender, other: Callable[[str], Contender]) -> Contender:
+        """Of the ways to learn few examples, the one that held-out examples prefer."""
+        race = Race(usual)
+        for passes in FEWER_PASSES:
+            race.enter(usual.with_passes(passes))
+        encoder, fewest = usual.model.encoder, len(usual.examples) <= FEWEST_EXAMPLES
+        if fewest and self.numeric == "auto" and encoder is not None and encoder.has_hats:
+            # Products of smooth numbers take longer to learn, and numbers of classes a rate that does not fall.
+            smooth = other("standard").with_passes(usual.learn.passes, usual.model.task.kind == "regression")
+            race.enter(smooth)
+            if race.best is smooth:
+                race.enter(smooth.with_passes(MORE_PASSES))
+        return race.best
 
     def _is_large(self, X: inputs.Rows) -> bool:
         """Whether the encoded rows would take more than ``memory``; sparse matrices are not encoded."""
@@ -199,13 +234,14 @@ class OnlineEstimator(PomonaEstimator):
         weights: NDArray[np.float64] | None,
         task: Task,
         learn: LearnOptions,
+        encode: EncodeOptions,
         *,
         keep_constant: bool,
         read: Mapping[str, Any],
     ) -> Model[Any]:
         """A model that has learnt nothing but how to encode the columns."""
         names = self._names()
-        reading, encode = self._read_options(names, **read), self._encode_options()
+        reading = self._read_options(names, **read)
         encoder = None
         if not hasattr(X, "tocsr"):
             rows = inputs.sample(X, encode.sample_rows)

@@ -7,8 +7,7 @@ its absence, and the model does not depend on how the rows were sorted.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ from numpy.typing import NDArray
 
 from pomona import _native
 from pomona.chunk import Chunk, RowChunk, Source
-from pomona.learner import State
 from pomona.model.order import native_chunk
 from pomona.model.pipeline import Model, TargetScale
 from pomona.model.train import ProgressCallback, Trainer, take
@@ -38,8 +36,6 @@ RENUMBERED = 1 << 16
 NO_LABELS = np.empty(0)
 #: Rows expanded at once when weights are refitted.
 POLISHED_ROWS = 1 << 14
-#: Share of the examples on which :func:`best_options` judges.
-JUDGES = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,33 +111,6 @@ class MemoryTrainer(Trainer):
         self._learn_rows(chunk, order if rng is None else rng.permutation(order))
         self._hold_out(chunk, self._kept_back.rows, self._kept_back.weights())
         self._seen += len(order)
-
-
-def best_options(
-    model: Model[OnlineLearner], choices: Sequence[LearnOptions], examples: Examples, source: Source
-) -> LearnOptions:
-    """The first of these options, unless others predict every fifth example, held out, better by two standard errors.
-
-    The model, which has learnt nothing yet, stays as it is.
-    """
-    learnt, judges = examples.split(JUDGES)
-    n, weights = len(judges.rows), judges.weights()
-    if n == 0:
-        return choices[0]
-    start, usual = model.learner.state(), np.zeros(n)
-    best, most = choices[0], 0.0
-    for options in choices:
-        arrays = {name: array.copy() for name, array in start.arrays.items()}
-        trial = Model(model.task, type(model.learner).from_state(State(start.header, arrays)), target=model.target)
-        MemoryTrainer(trial, replace(options, polish=False), learnt, source).run_passes()
-        losses = judges.losses(trial.learner)
-        if options is choices[0]:
-            usual = losses
-        gains = usual - losses
-        gain = float(np.average(gains, weights=weights))
-        if gain > max(most, 2 * float(gains.std()) / math.sqrt(n)):
-            best, most = options, gain
-    return best
 
 
 def collect(
