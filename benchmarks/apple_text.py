@@ -40,10 +40,12 @@ TIMED = (Method("quad"), Method("cubic"), Method("apple", 1.0))
 REPEAT = 3
 
 
-def learn(name: str, parts: Parts, args: argparse.Namespace, log: Log) -> None:
+def learn(name: str, args: argparse.Namespace, log: Log) -> None:
     """Run what is not in the log."""
-    n = len(parts.train)
     documents = load(args.data, name)
+    parts = split(documents, 0)
+    n = min(args.most_rows or len(parts.train), len(parts.train))
+    parts = Parts(parts.train.take(np.arange(n)), parts.test)
     for task, seed in itertools.product(TASKS, range(SEEDS)):
         now = reordered(parts, seed) if task == "multiclass" else one_class(documents, seed, args.most_rows)
         bench = Bench(task, now, *encoded(now, {}), args.heuristic)

@@ -69,10 +69,7 @@ def summary(results: list[SetResults], peer: list[dict[str, Any]]) -> list[str]:
                 f"median relative time of {method.label}: {statistics.median(times):.2f} (published"
                 f" {theirs[method.label]:.2f}); median relative error {statistics.median(errors):.2f}"
             )
-    facts += [
-        _dominance(results, *pair)
-        for pair in (("apple", "ssm"), ("scaled", "apple"), ("evidence", "scaled"), ("reach", "evidence"))
-    ]
+    facts += [_dominance(results, *pair) for pair in PAIRS]
     for name in HEURISTICS:
         for label, words in (
             ("all alphas", [row["verdict"] for row in peer if row["method"] == name]),

@@ -43,7 +43,7 @@ AUTO_PASSES = {1: 20, 2: 5, 3: 5}
 APPLE_PASSES = 20
 #: Up to so many examples apple compares some numbers of passes: small data is soon learnt by heart.
 FEW_EXAMPLES, FEWER_PASSES = 10_000, (2, 5)
-#: Up to so many it also tries numbers as they are: there is little from which to learn a weight for each knot of a column.
+#: Up to so many it also tries numbers as they are: there is little from which to learn a weight a knot of a column.
 FEWEST_EXAMPLES, MORE_PASSES = 2_000, 60
 #: Files smaller than this are read once more to count their rows, which the number of passes depends on.
 COUNTED_BYTES = 1 << 26
