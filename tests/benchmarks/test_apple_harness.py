@@ -190,3 +190,29 @@ def test_planted_targets_are_what_they_say(kind: str) -> None:
 def test_planted_cases_span_the_degrees_and_the_widths() -> None:
     assert {case.degree for case in CASES} == {2, 3, 4}
     assert max(case.d for case in CASES) == 100_000
+
+
+def test_small_test_parts_are_compared_over_several_splits(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log.jsonl", fresh=False)
+    for seed, error in enumerate((0.1, 0.3)):
+        log.add(
+            kind="converged", set="tiny", rows=50, seed=seed, learner="apple", error=error, seconds=1.0, test_rows=20
+        )
+    log.add(kind="converged", set="tiny", rows=10, seed=0, learner="apple", error=0.9, seconds=1.0, test_rows=20)
+    mean = apple_converged._mean_of(log, "apple", "tiny")
+    assert mean is not None
+    assert (mean["error"], mean["splits"], mean["test_rows"]) == (pytest.approx(0.2), 2, 40)
+    assert apple_converged._mean_of(log, "poly2", "tiny") is None
+
+
+def test_splits_are_several_where_the_test_part_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(rows: int, official: bool = False) -> Dataset:
+        X = pd.DataFrame({"x": np.arange(rows)})
+        return Dataset("made", "binary", X, np.arange(rows) % 2, is_train=np.arange(rows) < 90 if official else None)
+
+    args = argparse.Namespace(data=None, most_rows=None)
+    for dataset, expected in ((made(100), 10), (made(10_000), 1), (made(100, official=True), 1)):
+        monkeypatch.setattr(apple_converged, "load", lambda folder, name, dataset=dataset: dataset)
+        parts = apple_converged._splits("made", args)
+        assert len(parts) == expected
+        assert len({tuple(p.test.X["x"]) for p in parts}) == expected

@@ -11,7 +11,7 @@ from scipy import sparse
 pd = pytest.importorskip("pandas", reason="the benchmarks need pandas")
 
 # What follows needs pandas, so that it cannot stand above (E402).
-from benchmarks.__main__ import COMMANDS, parser  # noqa: E402
+from benchmarks.__main__ import COMMANDS, main, parser  # noqa: E402
 from benchmarks.accuracy import Verdict, count  # noqa: E402
 from benchmarks.accuracy import test_error as error_of  # noqa: E402
 from benchmarks.contenders import NAMES, Job, module  # noqa: E402
@@ -21,6 +21,9 @@ from benchmarks.onehot import OneHot, features_per_row  # noqa: E402
 from benchmarks.options import Log  # noqa: E402
 from benchmarks.synthetic import Stream, blocks, file, load, read_npz  # noqa: E402
 from benchmarks.text import rows_as_text  # noqa: E402
+from benchmarks.tradeoff import Entry, frontier  # noqa: E402
+
+from benchmarks import tradeoff  # noqa: E402
 
 
 def test_every_command_explains_itself() -> None:
@@ -141,6 +144,28 @@ def test_memory_is_that_of_the_child_alone() -> None:
     (timing,) = compare([("zeros", Job("none", "vw"))], repeat=2)
     assert len(timing.outcomes) == 2
     assert 1 < timing.peak_mb < ballast.nbytes / (1 << 20) / 2
+
+
+def test_the_frontier_is_what_nothing_is_quicker_and_better_than() -> None:
+    points = [{"seconds": t, "error": e} for t, e in ((2, 0.3), (1, 0.4), (3, 0.35), (4, 0.1), (4, 0.2), (5, 0.1))]
+    assert [(p["seconds"], p["error"]) for p in frontier(points)] == [(1, 0.4), (2, 0.3), (4, 0.1)]
+
+
+def test_error_against_time_is_shown_and_drawn(tmp_path: Path, monkeypatch, capsys) -> None:
+    pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
+    X = pd.DataFrame({"x": np.arange(200.0) % 7, "kind": pd.Categorical(["a", "b"] * 100)})
+    dataset = Dataset("made", "binary", X, ((X["x"] > 3) ^ (X.index % 5 == 0)).to_numpy().astype(int))
+    monkeypatch.setattr(tradeoff, "load", lambda folder, name: dataset)
+    one = [
+        Entry("pomona", "linear", tradeoff._ours("OnlineClassifier", passes=1)),
+        Entry("scikit-learn", "logistic", tradeoff._sklearn("linear_model.LogisticRegression", True)),
+        Entry("pomona", "broken", tradeoff._ours("OnlineClassifier", passes=-1)),
+    ]
+    monkeypatch.setattr(tradeoff, "entries", lambda: one)
+    assert main(["tradeoff", "--set", "made", "--results", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "pomona: linear" in shown and "scikit-learn: logistic" in shown and "failed: made broken" in shown
+    assert (tmp_path / "tradeoff-made.svg").read_text().startswith("<?xml")
 
 
 def test_a_failing_contender_says_why() -> None:
