@@ -1,8 +1,8 @@
 """apple on high-dimensional text: 20 newsgroups and Reuters-21578 as hashed unigrams, for ``apple-converged``.
 
 Two tasks, each in one pass with tables of 18 bits and learning rates tuned by progressive validation. One class: the
-largest class against the rest, squared loss, five random splits of 80/20, as in the paper. All classes: softmax, the
-official parts, five orders of the training documents, as given and four at random. Errors are means over the five.
+largest class against the rest, squared loss, 20 random splits of 80/20, as in the paper. All classes: softmax, the
+official parts, five orders of the training documents, as given and four at random. Errors are means over these.
 Seconds are from the documents to the model, which is what a user waits for and how the paper timed, and over parsed
 chunks. quad and cubic are timed on the first documents and compared by document.
 
@@ -12,7 +12,6 @@ Bars: apple(0.25) within twice the time of linear from the documents, error belo
 from __future__ import annotations
 
 import argparse
-import itertools
 import math
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,7 +30,7 @@ SETS = ("20newsgroups", "reuters21578")
 TASKS = {"binary": "one class", "multiclass": "all classes"}
 RATES = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 #: Splits, or orders of the training documents, for the methods of the bar.
-SEEDS = 5
+SEEDS = {"binary": 20, "multiclass": 5}
 BITS = 18
 #: Documents that are enough to time a degree.
 TIMED_ROWS = {"quad": 1000, "cubic": 30}
@@ -46,7 +45,7 @@ def learn(name: str, args: argparse.Namespace, log: Log) -> None:
     parts = split(documents, 0)
     n = min(args.most_rows or len(parts.train), len(parts.train))
     parts = Parts(parts.train.take(np.arange(n)), parts.test)
-    for task, seed in itertools.product(TASKS, range(SEEDS)):
+    for task, seed in [(task, seed) for task in TASKS for seed in range(SEEDS[task])]:
         now = reordered(parts, seed) if task == "multiclass" else one_class(documents, seed, args.most_rows)
         bench = Bench(task, now, *encoded(now, {}), args.heuristic)
         for method in (*COMPARED, *TIMED) if seed == 0 else COMPARED:
