@@ -15,7 +15,7 @@ from benchmarks import options
 COMMANDS = {
     "speed": "seconds, features a second and memory against the peers, with the bars to clear",
     "accuracy": "test error on every data set against the peer, same splits and same tuning",
-    "tradeoff": "test error against training time on one set, pomona's families and established learners",
+    "tradeoff": "test error against training time: pomona's families and established learners",
     "encodings": "which encoding of numeric columns is the best default",
     "scaling": "time and memory on a file ten times as long",
     "apple": "the experiment of the paper on adaptive polynomial expansions: its tables and figures",

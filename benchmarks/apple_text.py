@@ -45,14 +45,15 @@ def learn(name: str, args: argparse.Namespace, log: Log) -> None:
     parts = split(documents, 0)
     n = min(args.most_rows or len(parts.train), len(parts.train))
     parts = Parts(parts.train.take(np.arange(n)), parts.test)
-    for task, seed in [(task, seed) for task in TASKS for seed in range(SEEDS[task])]:
-        now = reordered(parts, seed) if task == "multiclass" else one_class(documents, seed, args.most_rows)
-        bench = Bench(task, now, *encoded(now, {}), args.heuristic)
-        for method in (*COMPARED, *TIMED) if seed == 0 else COMPARED:
-            rows = TIMED_ROWS.get(method.name, len(now.train))
-            key = {"kind": "text", "set": name, "task": task, "rows": n, "learner": method.label, "learnt": rows}
-            key |= {"seed": seed, "heuristic": args.heuristic if method.base == "apple" else ""}
-            log.once(key, lambda m=method, b=bench, rows=rows: b.run(m, rows))
+    for task, seeds in SEEDS.items():
+        for seed in range(seeds):
+            now = reordered(parts, seed) if task == "multiclass" else one_class(documents, seed, args.most_rows)
+            bench = Bench(task, now, *encoded(now, {}), args.heuristic)
+            for method in (*COMPARED, *TIMED) if seed == 0 else COMPARED:
+                rows = TIMED_ROWS.get(method.name, len(now.train))
+                key = {"kind": "text", "set": name, "task": task, "rows": n, "learner": method.label, "learnt": rows}
+                key |= {"seed": seed, "heuristic": args.heuristic if method.base == "apple" else ""}
+                log.once(key, lambda m=method, b=bench, rows=rows: b.run(m, rows))
 
 
 def reordered(parts: Parts, seed: int) -> Parts:

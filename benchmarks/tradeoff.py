@@ -1,4 +1,4 @@
-"""Test error against training time on one data set: what is the most accurate model in so many seconds?
+"""Test error against training time: what is the most accurate model in so many seconds?
 
 pomona's families, at several numbers of passes and orders, against scikit-learn's linear models, forests and boosted
 trees, and Vowpal Wabbit: the same 80/20 split, defaults everywhere, nothing tuned. Seconds are from columns in memory
@@ -6,8 +6,8 @@ to the fitted model, encoding included, on all cores; Vowpal Wabbit reads its bi
 Numbers are as they are, but standardised for the linear models of scikit-learn, which converge badly without. Each
 fits the first 1,000 rows before the clock runs, so that nothing is imported while it does.
 
-Every finished run is one line of tradeoff.jsonl: a stopped benchmark goes on where it stopped. The picture marks for
-each second the best model that was ready by then.
+Every finished run is one line of tradeoff.jsonl: a stopped benchmark goes on where it stopped. In the picture a line
+leads from each second to the best model of a family that was ready by then, and only these are named.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from benchmarks.datasets import Parts, load, split
 from benchmarks.onehot import OneHot
 from benchmarks.options import Log, done_saying, machine, table, write_json
 
+SETS = ("adult", "connect4", "covtype")
 #: Rows that are fitted before the clock runs.
 WARM_UP = 1000
 
@@ -105,38 +106,48 @@ def entries() -> list[Entry]:
         *[Entry("Vowpal Wabbit", name, _vw(name)) for name in ("linear", "quadratic")],
         Entry("scikit-learn", "SGD", _sklearn("linear_model.SGDClassifier", True, loss="log_loss")),
         Entry("scikit-learn", "logistic", _sklearn("linear_model.LogisticRegression", True, max_iter=1000)),
-        *[Entry("scikit-learn", f"{n} trees", _sklearn(forest, n_estimators=n, n_jobs=-1)) for n in (3, 10, 30, 100)],
+        *[Entry("scikit-learn", f"forest, {n}", _sklearn(forest, n_estimators=n, n_jobs=-1)) for n in (3, 10, 30, 100)],
         *[Entry("scikit-learn", f"boosted, {n}", _sklearn(boosted, max_iter=n)) for n in (10, 30, 100)],
     ]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--set", default="covtype", metavar="SET", help="with classes as its target (default: covtype)")
+    names = ", ".join(SETS)
+    parser.add_argument("--sets", nargs="+", default=SETS, metavar="SET", help=f"with classes as target: {names}")
     parser.add_argument("--most-rows", type=int, metavar="N", help="the first training rows of longer sets")
     parser.add_argument("--fresh", action="store_true", help="forget earlier runs")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="default: tradeoff-SET.svg with the results")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="default: tradeoff.svg with the results")
 
 
 def run(args: argparse.Namespace) -> int:
-    parts = split(load(args.data, args.set), 0)
-    if parts.train.task == "regression":
-        print(f"error: {args.set} has a quantity as its target: give a set with classes")
-        return 2
-    n = min(args.most_rows or len(parts.train), len(parts.train))
-    parts = Parts(parts.train.take(np.arange(n)), parts.test)
     log = Log(args.results / "tradeoff.jsonl", args.fresh)
+    panels: dict[str, list[dict[str, Any]]] = {}
+    for name in args.sets:
+        parts = split(load(args.data, name), 0)
+        if parts.train.task == "regression":
+            print(f"error: {name} has a quantity as its target: give a set with classes")
+            return 2
+        n = min(args.most_rows or len(parts.train), len(parts.train))
+        points = _points(name, Parts(parts.train.take(np.arange(n)), parts.test), log)
+        title = f"{name}, {n:,} rows"
+        rows = [[f"{p['family']}: {p['learner']}", f"{p['seconds']:.2f}", f"{p['error']:.4f}"] for p in points]
+        print(table([title, "seconds", "test error"], rows), "\n")
+        panels[title] = points
+    write_json(args.results / "tradeoff.json", {"machine": machine(), "sets": panels})
+    draw(panels, args.picture or args.results / "tradeoff.svg")
+    return 0
+
+
+def _points(name: str, parts: Parts, log: Log) -> list[dict[str, Any]]:
+    """The finished runs; those that are not in the log are made."""
     points = []
     for entry in entries():
-        key = {"set": args.set, "rows": n, "family": entry.family, "learner": entry.label}
+        key = {"set": name, "rows": len(parts.train), "family": entry.family, "learner": entry.label}
         log.once(key, lambda e=entry: _figures(parts, e))
         found = log.find(**key)
         points += [found] if found and "error" in found else []
     done_saying()
-    rows = [[f"{p['family']}: {p['learner']}", f"{p['seconds']:.2f}", f"{p['error']:.4f}"] for p in points]
-    print(table([f"{args.set}, {n:,} rows", "seconds", "test error"], rows), "\n")
-    write_json(args.results / f"tradeoff-{args.set}.json", {"machine": machine(), "points": points})
-    draw(points, f"{args.set}: {n:,} rows", args.picture or args.results / f"tradeoff-{args.set}.svg")
-    return 0
+    return points
 
 
 def _figures(parts: Parts, entry: Entry) -> dict[str, Any]:
@@ -147,8 +158,8 @@ def _figures(parts: Parts, entry: Entry) -> dict[str, Any]:
 COLOURS = {"pomona": "#2a7f62", "scikit-learn": "#b5442e", "Vowpal Wabbit": "#3b5bab"}
 
 
-def draw(points: list[dict[str, Any]], title: str, path: Path) -> None:
-    """Points by family, with a line along the best model of each family so far."""
+def draw(panels: dict[str, list[dict[str, Any]]], path: Path) -> None:
+    """A panel a set."""
     try:
         import matplotlib
     except ImportError:
@@ -158,29 +169,37 @@ def draw(points: list[dict[str, Any]], title: str, path: Path) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "pomona"  # the same picture from the same figures
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(8, 4.6), layout="constrained")
-    for family, colour in COLOURS.items():
-        own = [p for p in points if p["family"] == family]
-        if not own:
-            continue
-        axes.scatter([p["seconds"] for p in own], [p["error"] for p in own], color=colour, s=26, label=family, zorder=3)
-        best = frontier(own)
-        axes.step([p["seconds"] for p in best], [p["error"] for p in best], where="post", color=colour, alpha=0.5)
-        for point in own:
-            place = (point["seconds"], point["error"])
-            axes.annotate(point["learner"], place, xytext=(5, 4), textcoords="offset points", fontsize=8, color=colour)
-    axes.set(xscale="log", yscale="log", xlabel="seconds of training, two cores", ylabel="test error")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}")
-    axes.set_title(title, loc="left", fontsize=11)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(alpha=0.25)
-    axes.legend(frameon=False)
+    figure, row = plt.subplots(1, len(panels), figsize=(5.2 * len(panels), 4.8), layout="constrained", squeeze=False)
+    for axes, (title, points) in zip(row[0], panels.items(), strict=True):
+        _draw_panel(axes, points)
+        axes.set_title(title, loc="left", fontsize=11)
+    row[0, 0].set_ylabel("test error")
+    row[0, 0].legend(frameon=False, loc="lower left")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)
     print(f"written: {path}")
+
+
+def _draw_panel(axes: Any, points: list[dict[str, Any]]) -> None:
+    """Points by family, with a line along the best model of each family so far."""
+    for family, colour in COLOURS.items():
+        own = [p for p in points if p["family"] == family]
+        if not own:
+            continue
+        axes.scatter([p["seconds"] for p in own], [p["error"] for p in own], color=colour, s=24, label=family, zorder=3)
+        best = frontier(own)
+        axes.step([p["seconds"] for p in best], [p["error"] for p in best], where="post", color=colour, alpha=0.5)
+        for point in best:
+            place = (point["seconds"], point["error"])
+            axes.annotate(point["learner"], place, xytext=(4, 4), textcoords="offset points", fontsize=7, color=colour)
+    axes.set(xscale="log", yscale="log", xlabel="seconds of training")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_formatter(lambda value, _: f"{value:.2g}")
+    axes.margins(x=0.14, y=0.08)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(alpha=0.25)
 
 
 def frontier(points: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -162,10 +162,10 @@ def test_error_against_time_is_shown_and_drawn(tmp_path: Path, monkeypatch, caps
         Entry("pomona", "broken", tradeoff._ours("OnlineClassifier", passes=-1)),
     ]
     monkeypatch.setattr(tradeoff, "entries", lambda: one)
-    assert main(["tradeoff", "--set", "made", "--results", str(tmp_path)]) == 0
+    assert main(["tradeoff", "--sets", "made", "--results", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert "pomona: linear" in shown and "scikit-learn: logistic" in shown and "failed: made broken" in shown
-    assert (tmp_path / "tradeoff-made.svg").read_text().startswith("<?xml")
+    assert (tmp_path / "tradeoff.svg").read_text().startswith("<?xml")
 
 
 def test_a_failing_contender_says_why() -> None:
