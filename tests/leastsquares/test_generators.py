@@ -262,5 +262,9 @@ def test_monomials_of_apple(tmp_path):
     assert model.score(rows, y) > 0.9  # logistic regression on the columns: 0.80
     model.save(tmp_path / "m.pomona")
     assert load(tmp_path / "m.pomona").learner.model.models[0].generator.terms == [list(term) for term in found.terms]
-    with pytest.raises(ValueError, match="fit apple with numeric='raw'"):
-        monomials_of(AppleClassifier().fit(rows, y))
+    for numeric in ("hat", "standard", "auto"):
+        with pytest.raises(ValueError, match="fit apple with numeric='raw'"):
+            monomials_of(AppleClassifier(numeric=numeric).fit(rows, y))
+    as_words = AppleClassifier(numeric="raw", categorical=[0, 1, 2, 3, 4]).fit(np.round(rows), y)
+    with pytest.raises(ValueError, match=r"got the feature 'x\d=.*fit apple with numeric='raw'"):
+        monomials_of(as_words)

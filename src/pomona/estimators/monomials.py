@@ -31,6 +31,11 @@ def monomials_of(estimator: Any, count: int = 1000) -> Monomials:
     >>> print(f"{model.score(X, y):.1f}")
     1.0
     """
+    numeric = estimator.model_.options["encode"]["numeric"]
+    if estimator.model_.encoder is not None and numeric != "raw":
+        raise ValueError(
+            f"monomials of columns are needed; got a model of {numeric} numbers: fit apple with numeric='raw'"
+        )
     columns = {name: number for number, name in enumerate(estimator._names())}
     terms = []
     for entry in estimator.top_terms(count):
