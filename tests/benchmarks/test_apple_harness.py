@@ -20,11 +20,13 @@ from benchmarks.apple.methods import ALPHAS, Method, all_methods, generated  # n
 from benchmarks.apple.report import peer_rows, summary  # noqa: E402
 from benchmarks.apple.results import Cell, SetResults, published  # noqa: E402
 from benchmarks.apple.sets import PUBLISHED, SETS, splits, two_classes  # noqa: E402
+from benchmarks.contenders import Job, Outcome  # noqa: E402
 from benchmarks.datasets import Dataset, load  # noqa: E402
+from benchmarks.measure import Timing  # noqa: E402
 from benchmarks.options import Log  # noqa: E402
 from benchmarks.planted import CASES, Planted  # noqa: E402
 
-from benchmarks import apple, apple_converged, fetch  # noqa: E402
+from benchmarks import apple, apple_converged, apple_speed, fetch  # noqa: E402
 
 
 # ---- equation 2 and the published tables ----
@@ -216,3 +218,19 @@ def test_splits_are_several_where_the_test_part_is_small(monkeypatch: pytest.Mon
         parts = apple_converged._splits("made", args)
         assert len(parts) == expected
         assert len({tuple(p.test.X["x"]) for p in parts}) == expected
+
+
+def test_speed_bars_are_over_parsed_data_and_from_text() -> None:
+    def timing(seconds: float, features: int = 100) -> Timing:
+        return Timing("made", Job("made", "vw"), [Outcome(seconds=seconds, cpu_seconds=seconds, features=features)])
+
+    timings = {"pomona lin": timing(1.0), "pomona lin, text": timing(2.0)}
+    timings |= {"pomona apple(1)": timing(2.0, 400), "vw apple(1)": timing(12.0, 300)}
+    timings |= {"pomona apple(1), text": timing(3.0), "vw apple(1), text": timing(12.0)}
+    found = {v["text"]: (v["value"], v["pass"]) for v in apple_speed.bars({"made": timings}, (1.0,))}
+    assert found["made, alpha 1: features a second"] == (pytest.approx(8.0), True)
+    assert found["made, alpha 1: time"] == (6.0, True)
+    assert found["made, alpha 1: time from text"] == (4.0, False)
+    assert found["median time / linear at alpha 1, parsed data, 1 sets"] == (2.0, True)
+    timings["vw apple(1), text"].outcomes.clear()  # it took too long
+    assert "made, alpha 1: time from text" not in {v["text"] for v in apple_speed.bars({"made": timings}, (1.0,))}
