@@ -220,7 +220,7 @@ def test_splits_are_several_where_the_test_part_is_small(monkeypatch: pytest.Mon
         assert len({tuple(p.test.X["x"]) for p in parts}) == expected
 
 
-def test_speed_bars_are_over_parsed_data_and_from_text() -> None:
+def test_speed_bars_are_over_parsed_data() -> None:
     def timing(seconds: float, features: int = 100) -> Timing:
         return Timing("made", Job("made", "vw"), [Outcome(seconds=seconds, cpu_seconds=seconds, features=features)])
 
@@ -230,7 +230,7 @@ def test_speed_bars_are_over_parsed_data_and_from_text() -> None:
     found = {v["text"]: (v["value"], v["pass"]) for v in apple_speed.bars({"made": timings}, (1.0,))}
     assert found["made, alpha 1: features a second"] == (pytest.approx(8.0), True)
     assert found["made, alpha 1: time"] == (6.0, True)
-    assert found["made, alpha 1: time from text"] == (4.0, False)
     assert found["median time / linear at alpha 1, parsed data, 1 sets"] == (2.0, True)
-    timings["vw apple(1), text"].outcomes.clear()  # it took too long
-    assert "made, alpha 1: time from text" not in {v["text"] for v in apple_speed.bars({"made": timings}, (1.0,))}
+    assert found["median time / linear at alpha 1, from text, 1 sets"] == (1.5, True)
+    timings["vw apple(1)"].outcomes.clear()  # it took too long
+    assert "made, alpha 1: time" not in {v["text"] for v in apple_speed.bars({"made": timings}, (1.0,))}
