@@ -108,7 +108,7 @@ def _splits(name: str, args: argparse.Namespace) -> list[Parts]:
     parts = split(data, 0)
     several = len(parts.test) < FEW_TEST_ROWS and data.is_train is None
     found = [parts, *(split(data, seed) for seed in range(1, SPLITS) if several)]
-    return [Parts(p.train.take(np.arange(min(args.most_rows or len(p.train), len(p.train)))), p.test) for p in found]
+    return [p.first(args.most_rows) for p in found]
 
 
 # ---- poly2 ----

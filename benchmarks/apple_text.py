@@ -42,9 +42,8 @@ REPEAT = 3
 def learn(name: str, args: argparse.Namespace, log: Log) -> None:
     """Run what is not in the log."""
     documents = load(args.data, name)
-    parts = split(documents, 0)
-    n = min(args.most_rows or len(parts.train), len(parts.train))
-    parts = Parts(parts.train.take(np.arange(n)), parts.test)
+    parts = split(documents, 0).first(args.most_rows)
+    n = len(parts.train)
     for task, seeds in SEEDS.items():
         for seed in range(seeds):
             now = reordered(parts, seed) if task == "multiclass" else one_class(documents, seed, args.most_rows)
@@ -67,8 +66,7 @@ def one_class(documents: Dataset, seed: int, most: int | None) -> Parts:
     """The largest class against the rest, split at random."""
     classes, counts = np.unique(documents.y, return_counts=True)
     y = np.where(documents.y == classes[counts.argmax()], 1, -1)
-    parts = split(replace(documents, task="binary", y=y, is_train=None), seed)
-    return Parts(parts.train.take(np.arange(min(most or len(parts.train), len(parts.train)))), parts.test)
+    return split(replace(documents, task="binary", y=y, is_train=None), seed).first(most)
 
 
 @dataclass(frozen=True)

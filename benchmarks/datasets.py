@@ -139,6 +139,12 @@ class Parts:
     train: Dataset
     test: Dataset
 
+    def first(self, most: int | None) -> Parts:
+        """With at most so many training rows, the first; None: all."""
+        if most is None or len(self.train) <= most:
+            return self
+        return replace(self, train=self.train.take(np.arange(most)))
+
 
 def load(directory: Path, name: str) -> Dataset:
     """Read a whole set, in the order of its file."""

@@ -16,10 +16,9 @@ import argparse
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from benchmarks.accuracy import test_error
 from benchmarks.contenders import Clock, module
@@ -52,8 +51,6 @@ def _ours(name: str, **options: Any) -> Callable[[Parts], tuple[float, Any]]:
 
 def _sklearn(path: str, standardised: bool = False, **options: Any) -> Callable[[Parts], tuple[float, Any]]:
     def fit(parts: Parts) -> tuple[float, Any]:
-        from importlib import import_module
-
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import StandardScaler
 
@@ -123,13 +120,12 @@ def run(args: argparse.Namespace) -> int:
     log = Log(args.results / "tradeoff.jsonl", args.fresh)
     panels: dict[str, list[dict[str, Any]]] = {}
     for name in args.sets:
-        parts = split(load(args.data, name), 0)
+        parts = split(load(args.data, name), 0).first(args.most_rows)
         if parts.train.task == "regression":
             print(f"error: {name} has a quantity as its target: give a set with classes")
             return 2
-        n = min(args.most_rows or len(parts.train), len(parts.train))
-        points = _points(name, Parts(parts.train.take(np.arange(n)), parts.test), log)
-        title = f"{name}, {n:,} rows"
+        points = _points(name, parts, log)
+        title = f"{name}, {len(parts.train):,} rows"
         rows = [[f"{p['family']}: {p['learner']}", f"{p['seconds']:.2f}", f"{p['error']:.4f}"] for p in points]
         print(table([title, "seconds", "test error"], rows), "\n")
         panels[title] = points

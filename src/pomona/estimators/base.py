@@ -142,8 +142,8 @@ class OnlineEstimator(PomonaEstimator):
         """
         start = time.perf_counter()
         learn = self._learn_options(**({"passes": 1, "holdout": 0.0, "polish": False} if stream else {}))
-        encode = self._encode_options()
         if first:
+            encode = self._encode_options()
             self.model_ = self._start(X, weights, task, learn, encode, keep_constant=stream, read=read)
             if stream:  # how long, nobody knows
                 plan_rounds(self.model_.learner, learn, None)
@@ -159,7 +159,7 @@ class OnlineEstimator(PomonaEstimator):
             if auto and few and learn.learner == "apple":
 
                 def other(numeric: str) -> Contender:
-                    again = replace(encode, numeric=numeric)
+                    again = replace(self._encode_options(), numeric=numeric)
                     model = self._start(X, weights, task, learn, again, keep_constant=stream, read=read)
                     return self._contender(model, contender.learn, X, labels, weights).judged_as(contender)
 
