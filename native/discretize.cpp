@@ -10,6 +10,9 @@ namespace {
 // n log2 n.
 double nlogn(double n) { return n > 0 ? n * std::log2(n) : 0; }
 
+// Bits an example by which a cut must be better than one before it: rounding does not decide between equal ones.
+constexpr double kTie = 1e-12;
+
 struct Interval {
   int64_t first, last;  // values
 };
@@ -45,7 +48,7 @@ class Cutter {
       if (inside_run(row(v), row(v + 1), C_)) continue;
       double first = nlogn(n_left), second = nlogn(N - n_left);
       for (int32_t k = 0; k < C_; ++k) first -= nlogn(left_[k]), second -= nlogn(total_[k] - left_[k]);
-      if (first + second < least) least = first + second, cut = v, left_information = first;
+      if (first + second < least - kTie * N) least = first + second, cut = v, left_information = first;
     }
     return cut >= 0 && pays(in, cut, N, least, left_information) ? cut : -1;
   }
