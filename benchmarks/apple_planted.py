@@ -70,7 +70,8 @@ def search(X: Any, y: Any, planted: list[tuple[int, ...]], heuristic: Any) -> di
     with clock.running():
         model.fit(X, y)
     learner, summary = model.model_.learner, model.model_.summary
-    parents = set(learner.parents.monomials)
+    columns = range(X.shape[1]) if learner.column_rows is None else learner.column_rows.columns().tolist()
+    parents = {tuple(sorted(columns[row] for row in m)) for m in learner.parents.monomials}
     # A monomial is a feature when it lacks one factor to be a parent.
     hits = [any(m[:k] + m[k + 1 :] in parents for k in range(len(m))) for m in planted]
     strongest = [_factors(term["feature"]) for term in learner.terms().top(model.model_.task, NAMED)]

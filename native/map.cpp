@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "hash.h"
+
 namespace {
 
 constexpr int64_t kAhead = 32;      // ids between prefetch and use
@@ -177,6 +179,40 @@ int32_t pm_map_rehash(const pm_map* from, pm_map* to) {
     to->entries[p] = from->entries[i];
   }
   to->count = from->count;
+  return PM_OK;
+}
+
+namespace {
+
+// Of a column that came when all rows were taken: one of them.
+uint32_t shared_row(const pm_columns& table, uint32_t column) {
+  return table.limit ? static_cast<uint32_t>(pm::mix(column) % table.limit) : PM_NO_ROW;
+}
+
+}  // namespace
+
+int32_t pm_columns_insert(pm_columns* table, const uint32_t* columns, int64_t n, uint32_t* rows, int64_t* fresh,
+                          int64_t* n_fresh, int64_t* done) {
+  pm_columns& t = *table;
+  for (int64_t i = *done; i < n; ++i) {
+    const uint32_t column = columns[i];
+    if (column >= t.n_columns) return *done = i, PM_FULL;
+    uint32_t& known = t.row_plus_one[column];
+    if (!known) {
+      if (t.count < t.limit) fresh[(*n_fresh)++] = i;
+      known = t.count < t.limit ? static_cast<uint32_t>(++t.count) : shared_row(t, column) + 1;
+    }
+    rows[i] = known - 1;
+  }
+  return *done = n, PM_OK;
+}
+
+int32_t pm_columns_find(const pm_columns* table, const uint32_t* columns, int64_t n, uint32_t* rows) {
+  const pm_columns& t = *table;
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t known = columns[i] < t.n_columns ? t.row_plus_one[columns[i]] : 0;
+    rows[i] = known ? known - 1 : t.count < t.limit ? PM_NO_ROW : shared_row(t, columns[i]);
+  }
   return PM_OK;
 }
 

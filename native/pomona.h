@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PM_INTERFACE_VERSION 11
+#define PM_INTERFACE_VERSION 12
 #define PM_API __attribute__((visibility("default")))
 
 typedef enum {
@@ -69,6 +69,21 @@ PM_API int32_t pm_map_insert(pm_map* map, const uint64_t* ids, int64_t n, int32_
 PM_API int32_t pm_map_find(const pm_map* map, const uint64_t* ids, int64_t n, uint32_t* rows);
 // Puts all entries of `from` into the empty map `to`.
 PM_API int32_t pm_map_rehash(const pm_map* from, pm_map* to);
+
+// ---- columns to rows: the same for the columns of a wide matrix, by a table instead of a map ----
+typedef struct {
+  uint32_t* row_plus_one;  // by column; 0: it has no row yet
+  uint64_t n_columns;
+  uint64_t count;  // rows handed out so far
+  uint64_t limit;  // no more rows than this
+} pm_columns;
+// Rows of columns[*done … n); new columns get the next row and their position is appended to fresh (n entries).
+// PM_FULL: column *done is beyond the table. At `limit` new columns share old rows.
+PM_API int32_t pm_columns_insert(pm_columns* table, const uint32_t* columns, int64_t n, uint32_t* rows, int64_t* fresh,
+                                 int64_t* n_fresh, int64_t* done);
+// Rows of columns, PM_NO_ROW for those never inserted; nothing changes.
+PM_API int32_t pm_columns_find(const pm_columns* table, const uint32_t* columns, int64_t n, uint32_t* rows);
+
 // Positions of indices (uint64 ids if wide, else uint32 columns) whose place modulo n_seen (a power of two) had no bit set
 // in `seen`; sets them. Returns how many.
 PM_API int64_t pm_mark_new(uint64_t* seen, uint64_t n_seen, const void* indices, int32_t wide, int64_t n, int64_t* fresh);

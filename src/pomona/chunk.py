@@ -82,6 +82,8 @@ class Chunk:
     file: str = ""
     #: Rows of the indices in the tables of the learner that asked the source to look them up; see ``Source.look_up``.
     rows: NDArray[np.uint32] | None = None
+    #: How many columns there are, where the indices are columns and the source knows; 0: unknown.
+    width: int = 0
 
     def __len__(self) -> int:
         return len(self.indptr) - 1

@@ -30,6 +30,7 @@ from pomona._native.encode import (
 )
 from pomona._native.ids import (
     NO_ROW,
+    ColumnRows,
     IdMap,
     Marks,
     column_keys,
@@ -91,6 +92,7 @@ __all__ = [
     "CODES",
     "COLUMN",
     "ChunkStruct",
+    "ColumnRows",
     "ENCODE_SCRATCH",
     "EncodedRows",
     "FLOAT32",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pomona._buffers import BufferPool, zeros
-from pomona._native.library import FULL, lib, pointer, quick
+from pomona._native.library import FULL, address, lib, pointer, quick
 
 NO_ROW = 0xFFFFFFFF
 
@@ -184,6 +184,76 @@ class IdMap:
         ordered = np.empty(len(self), np.uint64)
         ordered[used[:, 1] - np.uint64(1)] = used[:, 0]
         return ordered
+
+
+class _Columns(c.Structure):
+    _fields_ = [("row_plus_one", c.c_void_p), *[(name, c.c_uint64) for name in ("n_columns", "count", "limit")]]
+
+
+lib.pm_columns_insert.argtypes = [c.POINTER(_Columns), c.c_void_p, c.c_int64, *[c.c_void_p] * 4]
+lib.pm_columns_find.argtypes = [c.POINTER(_Columns), c.c_void_p, c.c_int64, c.c_void_p]
+
+
+class ColumnRows:
+    """Numbers the columns of a wide matrix 0, 1, 2 … in the order of their first appearance.
+
+    From ``limit`` rows on, new columns share the rows of old ones, as ids do in an :class:`IdMap`. Up to ``WIDEST``
+    columns are looked up in a table, which takes a quarter of the time; of more most never appear.
+    """
+
+    WIDEST = 1 << 26
+
+    def __init__(self, limit: int, width: int) -> None:
+        self._ids = IdMap(limit) if width > self.WIDEST else None
+        self._table = _Columns(None, 0, 0, limit)
+        self._row_plus_one = np.zeros(0, np.uint32)
+        self._widen(0 if self._ids else width)
+        #: Columns that have a row of their own, by row, in pieces.
+        self._pieces: list[NDArray[np.uint32]] = []
+
+    def _widen(self, width: int) -> None:
+        wide = np.zeros(width, np.uint32)
+        wide[: len(self._row_plus_one)] = self._row_plus_one
+        self._row_plus_one = wide
+        self._table.row_plus_one, self._table.n_columns = address(wide), width
+
+    def insert(self, columns: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """Rows of the columns, and the positions at which columns that just got a row of their own stand."""
+        rows, fresh = self._insert(columns) if self._ids is None else self._ids.insert(mix(columns.astype(np.uint64)))
+        self._pieces.append(columns[fresh])
+        return rows, fresh
+
+    def _insert(self, columns: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        rows, fresh = _buffers.array(len(columns), np.uint32), _buffers.array(len(columns), np.int64)
+        n_fresh, done = c.c_int64(0), c.c_int64(0)
+        while (
+            lib.pm_columns_insert(
+                c.byref(self._table),
+                pointer(columns, np.uint32),
+                len(columns),
+                pointer(rows, np.uint32),
+                pointer(fresh, np.int64),
+                c.byref(n_fresh),
+                c.byref(done),
+            )
+            == FULL
+        ):
+            self._widen(max(int(columns[done.value]) + 1, 2 * len(self._row_plus_one)))
+        return rows, fresh[: n_fresh.value].copy()
+
+    def find(self, columns: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Rows of the columns, ``NO_ROW`` for those never inserted."""
+        if self._ids is not None:
+            return self._ids.find(mix(columns.astype(np.uint64)))
+        rows = _buffers.array(len(columns), np.uint32)
+        lib.pm_columns_find(c.byref(self._table), pointer(columns, np.uint32), len(columns), pointer(rows, np.uint32))
+        return rows
+
+    def columns(self) -> NDArray[np.uint32]:
+        """The columns that have a row of their own, by row."""
+        if len(self._pieces) != 1:
+            self._pieces = [np.concatenate([np.zeros(0, np.uint32), *self._pieces])]
+        return self._pieces[0]
 
 
 lib.pm_mark_new.restype = c.c_int64

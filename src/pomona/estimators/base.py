@@ -27,7 +27,7 @@ from pomona.model.memory import collect, scale_targets
 from pomona.model.pipeline import TargetScale
 from pomona.model.race import Contender, Race
 from pomona.model.start import plain_options
-from pomona.model.train import Trainer, check_fields, suited
+from pomona.model.train import Trainer, check_fields, names_fields, suited
 from pomona.online.apple import new_learner, plan_rounds
 from pomona.online.parameters import UPDATES, OnlineParameters, check, degree_of
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
@@ -253,10 +253,10 @@ class OnlineEstimator(PomonaEstimator):
                 weights=None if weights is None else weights[rows],
                 keep_constant=keep_constant,
             )
-        fields = list(names) if encoder is None else encoder.fields
         options = plain_options(reading, encode, learn)
         parameters = OnlineParameters.from_options(learn, task)
-        check_fields(learn, fields)
+        check_fields(learn, names if encoder is None else encoder.fields)
+        fields = encoder.fields if encoder is not None else list(names) if names_fields(learn) else []
         text = encoder is not None and encoder.has_text
         learner = new_learner(parameters, fields, learn, None if encoder is None else encode.numeric, text)
         return Model(task, learner, encoder, options=options)
@@ -377,7 +377,7 @@ class OnlineEstimator(PomonaEstimator):
         """
         check_is_fitted(self, "model_")
         if input_features is not None and hasattr(self, "n_features_in_"):
-            if list(input_features) != self._names():
+            if list(input_features) != list(self._names()):
                 raise ValueError("input_features is not equal to feature_names_in_")
         known = self.model_.learner.names
         pairs = zip(known.names, known.rows.tolist(), strict=True)

@@ -149,7 +149,7 @@ class LeastSquaresEstimator(PomonaEstimator):
     def to_model(self) -> Model[LeastSquaresLearner]:
         """What was learnt as a :class:`pomona.Model`, which predicts tables with columns of the same names."""
         check_is_fitted(self, "fitted_")
-        names = self._names()
+        names = list(self._names())
         task, target = self._task()
         learner = LEARNERS[self.fitted_.algorithm](None, task.kind, len(task.classes))
         learner.model, learner.target = self.fitted_, target

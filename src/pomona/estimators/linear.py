@@ -17,7 +17,9 @@ Floats = NDArray[np.float64]
 def linear_weights(model: Model[Any], names: Sequence[str]) -> tuple[Floats, Any]:
     """``coef`` and ``intercept`` in scikit-learn's shapes; an AttributeError where columns have no single weight."""
     learner = model.learner
-    if learner.parameters.degree > 1 or learner.parameters.bits is not None:
+    columns = None if learner.column_rows is None else learner.column_rows.columns()
+    shared = learner.parameters.bits is not None or (columns is not None and len(columns) == learner.tables.row_limit)
+    if learner.parameters.degree > 1 or shared:
         raise AttributeError("coef_ needs a model without interactions and without a hashed table: use top_terms")
     weights, inverse_scales = learner.weights_of(0)
     if learner.parameters.normalized:
@@ -26,8 +28,9 @@ def linear_weights(model: Model[Any], names: Sequence[str]) -> tuple[Floats, Any
     weights = weights.reshape(-1, outputs)
     coef, intercept = np.zeros((outputs, len(names))), learner.intercepts()
     if model.encoder is None:
-        known = min(learner.n_columns, len(weights), len(names))
-        coef[:, :known] = weights[:known].T
+        if columns is None:
+            columns = np.arange(min(learner.n_columns, len(weights), len(names)))
+        coef[:, columns] = weights[: len(columns)].T
     else:
         rows = dict(zip(learner.names.names, learner.names.rows.tolist(), strict=True))
         for column in model.encoder.columns:

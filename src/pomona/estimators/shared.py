@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+
+from pomona.source.arrays import ColumnNames
 
 
 class PomonaEstimator(BaseEstimator):
@@ -21,8 +24,8 @@ class PomonaEstimator(BaseEstimator):
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _names(self) -> list[str]:
+    def _names(self) -> Sequence[str]:
         """Names of the columns of X: its own, or x0, x1 …"""
         if hasattr(self, "feature_names_in_"):
             return list(self.feature_names_in_)
-        return [f"x{i}" for i in range(self.n_features_in_)]
+        return ColumnNames(self.n_features_in_)

@@ -233,7 +233,7 @@ class _Numbering:
     """
 
     def __init__(self, learner: OnlineLearner, encoder: TableEncoder | None, sort: bool) -> None:
-        self._learner = learner
+        self._learner, self._sort = learner, sort
         self._map: _native.IdMap | None = None
         self._names: list[str] = []
         if encoder is None or learner.parameters.hashes_features:
@@ -250,6 +250,8 @@ class _Numbering:
     def prepare(self, chunk: Chunk) -> RowChunk:
         """The chunk with rows in place of ids, which :meth:`finish` makes final."""
         if self._map is None:
+            if self._sort and self._learner.numbers_columns(chunk):
+                self._learner.prepare(_columns_of(chunk))
             return self._learner.prepare(chunk)
         rows, fresh = self._map.insert(chunk.indices)  # type: ignore[arg-type]
         found = chunk.names(fresh) if chunk.names is not None else [""] * len(fresh)
@@ -278,3 +280,23 @@ class _Numbering:
 
         chunk = Chunk(np.array([0, len(ids)]), ids, np.zeros(len(ids), np.float32), names=lookup)
         return self._learner.prepare(chunk).indices  # type: ignore[return-value]
+
+
+def _columns_of(chunk: Chunk) -> Chunk:
+    """Each column that a matrix has anything in, in order, as one example."""
+    first, names = int(chunk.indptr[0]), chunk.names
+    indices: NDArray[Any] = chunk.indices[first : int(chunk.indptr[-1])]
+    places: Integers | None = None
+    if names is not None or chunk.width > _native.ColumnRows.WIDEST:
+        columns, places = np.unique(indices, return_index=True)
+    else:  # a tenth of the time
+        met = np.zeros(chunk.width, np.bool_)
+        met[indices] = True
+        columns = np.flatnonzero(met).astype(np.uint32)
+    return Chunk(
+        np.array([0, len(columns)]),
+        columns,
+        np.zeros(len(columns), np.float32),
+        names=None if names is None or places is None else lambda positions: names(places[positions] + first),
+        width=chunk.width,
+    )

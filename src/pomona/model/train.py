@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 DEFAULT_READ, DEFAULT_ENCODE, DEFAULT_LEARN = ReadOptions(), EncodeOptions(), LearnOptions()
 
 
+#: Columns that are told apart where products of some of them are wanted.
+MOST_FIELDS = 1 << 16
 #: apple multiplies what it finds: beside the hat functions, the numbers themselves make short work of smooth surfaces.
 APPLE_NUMERIC = "hat+standard"
 
@@ -133,11 +135,26 @@ def _start(
     return Model(task, learner, encoder, target, options=options)
 
 
-def check_fields(learn: LearnOptions, fields: Sequence[str]) -> None:
-    """Refuse an option that names a column which is not there."""
+def _named_fields(learn: LearnOptions) -> list[tuple[str, str]]:
+    """The columns that options name, each with what names it."""
     terms = (learn.interactions,) if isinstance(learn.interactions, str) else learn.interactions
     named = [(f"the interaction {term!r}", name) for term in terms if "*" in term for name in term.split("*")]
-    for what, name in [*named, *(("expand", name) for name in learn.expand)]:
+    return [*named, *(("expand", name) for name in learn.expand)]
+
+
+def names_fields(learn: LearnOptions) -> bool:
+    """Whether it matters which column a feature belongs to."""
+    return bool(_named_fields(learn))
+
+
+def check_fields(learn: LearnOptions, fields: Sequence[str]) -> None:
+    """Refuse an option that names a column which is not there."""
+    for what, name in _named_fields(learn):
+        if len(fields) > MOST_FIELDS:
+            raise OptionError(
+                f"{what} names the column {name!r}, which needs at most {MOST_FIELDS:,} columns, got {len(fields):,}:"
+                " name no columns, or leave some out"
+            )
         if name not in fields:
             shown = ", ".join(fields[:8]) + (", …" if len(fields) > 8 else "")
             raise OptionError(f"{what} names the column {name!r}, which is not among {shown}")

@@ -20,6 +20,8 @@ from pomona.online.terms import Terms, factors_at
 from pomona.task import Task
 from pomona.words import byte_words
 
+#: Columns of a matrix with more of them get rows as they appear.
+WIDE = 1 << 16
 #: Bytes of scratch memory that are set aside at the least.
 SCRATCH = 1 << 24
 
@@ -56,6 +58,8 @@ class OnlineLearner:
         self.tables = self._new_tables()
         self.names = FeatureNames(self._hashed_slots)
         self.map: _native.IdMap | None = None
+        #: Rows of columns, where they are not the columns themselves.
+        self.column_rows: _native.ColumnRows | None = None
         self.n_columns = 0
         self._scratch = np.zeros(0, np.uint8)
         self._products, self._product_fields = np.zeros((0, 3), np.int32), -1
@@ -312,7 +316,9 @@ class OnlineLearner:
         first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
         indices, closed = chunk.indices[first:last], chunk.indices.dtype == np.uint32
         self._check_kind(closed)
-        if closed:
+        if closed and self.numbers_columns(chunk, grow):
+            indices = self._rows_of_columns(chunk, indices, grow)
+        elif closed:
             if grow and len(indices):
                 self.n_columns = max(self.n_columns, int(indices.max()) + 1)
                 self.names.note_columns(chunk, self.n_columns)
@@ -338,6 +344,32 @@ class OnlineLearner:
             offsets=chunk.offsets,
         )
 
+    def numbers_columns(self, chunk: Chunk, grow: bool = True) -> bool:
+        """Whether columns get rows as they appear, as features by name do, rather than being rows themselves.
+
+        They do in wide matrices, which are sparse: those that never appear take no room.
+        """
+        fresh = grow and self.column_rows is None and self.n_columns == 0
+        if fresh and not (self.parameters.hashes_features or self.uses_fields):
+            if chunk.width > min(WIDE, self.tables.row_limit):
+                self._number_columns(chunk.width)
+        return self.column_rows is not None
+
+    def _number_columns(self, width: int) -> _native.ColumnRows:
+        """From here on columns get rows as they appear."""
+        self.column_rows = self.names.column_rows = _native.ColumnRows(self.tables.row_limit, width)
+        return self.column_rows
+
+    def _rows_of_columns(self, chunk: Chunk, columns: NDArray[Any], grow: bool) -> NDArray[np.uint32]:
+        assert self.column_rows is not None
+        if not grow:
+            return self.column_rows.find(columns)
+        rows, fresh = self.column_rows.insert(columns)
+        last = int(columns[fresh].max()) if len(fresh) else -1
+        self.n_columns = max(self.n_columns, chunk.width, last + 1)
+        self.names.note_fresh(chunk, fresh + int(chunk.indptr[0]))
+        return rows
+
     def _check_kind(self, closed: bool) -> None:
         """Columns by number and features by name have nothing in common."""
         if closed and self.names.named:
@@ -357,7 +389,7 @@ class OnlineLearner:
             chunk.weights,
             chunk.offsets,
             chunk.fields,
-            column_fields=self.n_columns > 0,
+            column_fields=self.n_columns > 0 and self.column_rows is None,
             keys=chunk.rows,
         )
         self._make_scratch(struct)
@@ -388,6 +420,7 @@ class OnlineLearner:
             "fields": list(self.fields),
             "n_columns": self.n_columns,
             "named": self.names.named,
+            "plain": self.names.plain,
             "hashed": self.tables.hashed,
             "hashing": self.hashing,
             "mapped": self.map is not None,
@@ -396,6 +429,8 @@ class OnlineLearner:
         arrays = {"intercept": self.tables.intercept, **self.names.arrays()}
         if self.map is not None:
             arrays["ids"] = self.map.ids()
+        if self.column_rows is not None:
+            arrays["columns"] = self.column_rows.columns()
         for i, (slots, touched) in enumerate(zip(self.tables.slots, self.tables.touched, strict=True)):
             used = np.flatnonzero(slots.view(np.uint32).any(axis=1))  # a tag may look like no number
             if len(used) < len(slots) // 2:
@@ -433,7 +468,7 @@ class OnlineLearner:
             number = float.fromhex(value)
             setattr(learner._model, name, int(number) if name == "features" else number)
         learner.n_columns = header["n_columns"]
-        learner.names = FeatureNames.from_arrays(learner._hashed_slots, header["named"], arrays)
+        learner.names = FeatureNames.from_arrays(learner._hashed_slots, header["named"], arrays, header.get("plain", 0))
         tables = learner.tables
         tables.intercept[:] = learner._slots_of(arrays["intercept"][None])[0]
         tables.hashed = list(header["hashed"])
@@ -446,6 +481,8 @@ class OnlineLearner:
         if header["mapped"]:
             learner.map = _native.IdMap(tables.row_limit, learner._id_bits)
             learner.map.insert(arrays["ids"])
+        if "columns" in arrays:
+            learner._number_columns(learner.n_columns).insert(arrays["columns"])
         tables.describe(learner._model)
         return learner
 

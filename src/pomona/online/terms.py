@@ -55,7 +55,7 @@ class Terms:
     def names(self, rows: NDArray[np.int64]) -> list[str]:
         """Names of these terms; products as ``a · b``, unknown ones as the number of their slot."""
         known = self.learner.names
-        place = {row: i for i, row in enumerate(known.rows.tolist())}
+        place = {row: i for i, row in enumerate(known.rows[known.plain :].tolist(), known.plain)}
         packed = known.names
 
         def single(row: int) -> str:

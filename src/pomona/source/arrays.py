@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +20,31 @@ CHUNK_ROWS = 1 << 14
 SHARED_ENTRIES = 1 << 20
 
 
+class ColumnNames(Sequence[str]):
+    """x0, x1 …, each made when it is asked for: a sparse matrix may have millions of columns."""
+
+    def __init__(self, n: int) -> None:
+        self._columns = range(n)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[str]: ...
+    def __getitem__(self, i: int | slice) -> str | list[str]:
+        found = self._columns[i]
+        return f"x{found}" if isinstance(found, int) else [f"x{column}" for column in found]
+
+
 def feature_names(X: Any, names: Sequence[str] | None) -> list[str] | None:
-    """The given names, checked against the number of columns."""
+    """The given names, checked against the number of columns; None where they have no names of their own."""
     if names is None:
         return None
     if len(names) != X.shape[1]:
         raise DataFormatError(f"expected one name a column, got {len(names)} names for {X.shape[1]} columns")
-    return [str(name) for name in names]
+    return None if isinstance(names, ColumnNames) else [str(name) for name in names]
 
 
 def _check_shape(X: Any, y: Any, weights: Any) -> None:
@@ -116,6 +134,7 @@ class ArraySource:
             labels=None if self._y is None else self._y[start:stop],
             weights=None if self._weights is None else self._weights[start:stop],
             names=chunk.names,
+            width=self._d,
         )
 
     def _sparse(self) -> Iterator[Chunk]:
@@ -143,7 +162,7 @@ class ArrayTable(Table):
         _check_shape(X, None, None)
         self._X = X.view(np.uint8) if X.dtype == np.bool_ else X
         self._done = 0
-        columns = feature_names(X, names) or [f"x{i}" for i in range(X.shape[1])]
+        columns = feature_names(X, names) or ColumnNames(X.shape[1])
         schema = pa.schema([(name, pa.from_numpy_dtype(self._X.dtype)) for name in columns])
         super().__init__(f"<{type(X).__name__}>", schema, len(X))
 
@@ -170,7 +189,7 @@ def open_array_table(X: NDArray[Any], names: Sequence[str] | None = None) -> Tab
     if X.dtype.kind in "iufb":
         return ArrayTable(X, names)
     _check_shape(X, None, None)
-    columns = feature_names(X, names) or [f"x{i}" for i in range(X.shape[1])]
+    columns = list(feature_names(X, names) or ColumnNames(X.shape[1]))
     arrays = []
     for name, column in zip(columns, X.T, strict=True):
         try:
