@@ -218,6 +218,13 @@ class Example {
     if (all || fresh.any || model_.parents->joined) parents_->sign(all, fresh);
   }
 
+  // The slot of feature j of a run.
+  uint64_t place_of(const Run<Real>& run, int64_t j) const {
+    const pm_region& r = model_.regions[run.degree - 1];
+    const uint64_t key = run.key(j);
+    return r.hashed ? key & (r.n_slots - 1) : key;
+  }
+
   // Adds the example to the moments of its features, those on trial included. slope[k]: derivative by output k.
   void add_moments(const Real* slope, int64_t K, double h) const {
     double squares = 0;
@@ -229,7 +236,8 @@ class Example {
       for (int64_t k = 0; k < K; ++k) sums[3 + k] += h * static_cast<double>(slope[k]) * m;
     };
     each_run([&](const Run<Real>& run) {
-      for (int64_t j = 0; j < run.count; ++j) add(run.degree - 1, run.key(j), static_cast<double>(run.a * run.x[j]));
+      for (int64_t j = 0; j < run.count; ++j)
+        add(run.degree - 1, place_of(run, j), static_cast<double>(run.a * run.x[j]));
     });
     for (int64_t j = 0; j < parents_->n_trials(); ++j)
       add(1, parents_->trials()[j], static_cast<double>(parents_->trial_products()[j]));
@@ -245,9 +253,9 @@ class Example {
   static constexpr int64_t kSignedEvery = 64, kLookedAt = 64;  // examples
   static constexpr int64_t kBehindRows = 8;  // rows and values that apple may read behind those of an example
 
-  // apple: rows that there is room for.
+  // apple: rows that there is room for. In a hashed table rows beyond its end share the slots of others.
   uint64_t rows_known() const {
-    const uint64_t room = model_.regions[0].n_slots, block = static_cast<uint64_t>(model_.parents->block);
+    const uint64_t room = model_.regions[0].hashed ? PM_NO_ROW : model_.regions[0].n_slots, block = static_cast<uint64_t>(model_.parents->block);
     return block && model_.parents->n ? std::min(room, block) : room;
   }
 

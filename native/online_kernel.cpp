@@ -193,12 +193,10 @@ int32_t expand_as(const pm_online& m, const pm_chunk& c, const Sizes& s, char* m
     int64_t at = indptr[e];
     if (at + example.expanded_size() > capacity) return PM_FULL;
     example.each_run([&](const Run<Real>& run) {
-      const pm_region& r = m.regions[run.degree - 1];
       for (int64_t j = 0; j < run.count; ++j) {
         const Real x = run.a * run.x[j];
         if (x == 0) continue;
-        const uint64_t place = r.hashed ? run.key(j) & (r.n_slots - 1) : run.key(j);
-        columns[at] = static_cast<uint32_t>(first[run.degree - 1] + place);
+        columns[at] = static_cast<uint32_t>(first[run.degree - 1] + example.place_of(run, j));
         values[at++] = static_cast<float>(x);
       }
     });

@@ -110,7 +110,7 @@ class Single : Slots<Real> {
 
   // Asks for the slots of a later example while the loaded one is gathered, so that they are there when needed.
   void announce(const pm_chunk& c, int64_t e) {
-    if (m_.regions[0].hashed && !c.wide && !example_.keyed()) return;  // places are known when it is loaded
+    if (m_.regions[0].hashed && !m_.parents && !c.wide && !example_.keyed()) return;  // known when it is loaded
     upcoming_ = {example_.places(c), c.indptr[e], c.indptr[e + 1], c.indptr[c.n], c.wide != 0};
   }
   void prefetch_announced() {
@@ -159,11 +159,7 @@ class Single : Slots<Real> {
 
   S* intercept() const { return static_cast<S*>(m_.intercept); }
   S* region(const Run<Real>& run) const { return static_cast<S*>(m_.regions[run.degree - 1].slots); }
-  uint64_t place(const Run<Real>& run, int64_t j) const {
-    const pm_region& r = m_.regions[run.degree - 1];
-    const uint64_t key = run.key(j);
-    return r.hashed ? key & (r.n_slots - 1) : key;
-  }
+  uint64_t place(const Run<Real>& run, int64_t j) const { return example_.place_of(run, j); }
   // Whether the slots of the run are neighbours: in a hashed region some may stand at its end and others at its beginning.
   bool in_a_row(const Run<Real>& run) const {
     return run.neighbours() && place(run, 0) + static_cast<uint64_t>(run.count) <= m_.regions[run.degree - 1].n_slots;
@@ -255,7 +251,7 @@ class Single : Slots<Real> {
   template <bool learning>
   inline __attribute__((always_inline)) void gather_linear(const Run<Real>& run, Sums& sums) {
     keeps_ = keeps(m_, 1);
-    if (run.neighbours()) return gather_at<learning, true>(run, InOrder{region(run) + run.key(0)}, Nothing{}, sums);
+    if (in_a_row(run)) return gather_at<learning, true>(run, InOrder{region(run) + place(run, 0)}, Nothing{}, sums);
     list_slots(run);
     gather_at<learning, true>(run, Listed{at_}, Nothing{}, sums);
   }
@@ -436,7 +432,7 @@ class Single : Slots<Real> {
   template <bool linear>
   void scatter_run(const Run<Real>& run, Real u) {
     const pm_region& r = m_.regions[run.degree - 1];
-    if (linear ? run.neighbours() : in_a_row(run)) {  // as when they were gathered
+    if (in_a_row(run)) {  // as when they were gathered
       scatter_at<linear>(run, InOrder{region(run) + place(run, 0)}, u);
     } else if (linear) {
       scatter_at<linear>(run, Listed{at_}, u);

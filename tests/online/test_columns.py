@@ -18,6 +18,8 @@ from pomona import AppleClassifier, AppleRegressor, OnlineClassifier
 from pomona._native import NO_ROW, ColumnRows
 from pomona.errors import OptionError
 from pomona.model import train
+from pomona.online.apple import AppleLearner
+from pomona.online.parameters import AppleParameters, OnlineParameters
 from pomona.options import LearnOptions
 from pomona.source.arrays import ArraySource, ColumnNames
 from tests.reference.hashing import mix
@@ -179,3 +181,67 @@ def test_names_of_columns_are_made_when_asked_for() -> None:
     assert len(names) == WIDEST and names[WIDEST - 1] == f"x{WIDEST - 1}" and names[:3] == ["x0", "x1", "x2"]
     with pytest.raises(IndexError):
         _ = names[WIDEST]
+
+
+def learner_with_a_parent(n_outputs: int) -> AppleLearner:
+    """One parent, the column 0, in tables of 1,024 slots, after 3,000 columns have appeared."""
+    parameters = OnlineParameters(n_outputs=n_outputs, loss="logistic" if n_outputs == 1 else "softmax")
+    learner = AppleLearner(parameters, apple=AppleParameters(bits=10, alpha=0.0, heuristic="weight"))
+    learner.plan([3000])
+    rng = np.random.default_rng(0)
+    for start in range(0, 6000, 500):
+        other = 1 + (start + np.arange(500)) % 2999
+        labels = rng.integers(0, 2, 500).astype(float)
+        matrix = sparse.csr_matrix((500, 3000), dtype=np.float32).tolil()
+        matrix[np.arange(500), other] = 0.1
+        matrix[np.flatnonzero(labels), 0] = 1.0
+        if start == 0:
+            matrix[0, 0] = 1.0
+        learner.learn(*chunk_of(matrix.tocsr(), labels, n_outputs))
+    return learner
+
+
+def chunk_of(X: sparse.csr_matrix, labels: NDArray[np.float64], n_outputs: int) -> tuple[Any, NDArray[np.float64]]:
+    (chunk,) = ArraySource(X).chunks()
+    return chunk, labels if n_outputs > 1 else 2 * labels - 1
+
+
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_columns_that_share_a_weight_are_still_told_apart(n_outputs: int) -> None:
+    learner = learner_with_a_parent(n_outputs)
+    assert learner.column_rows is not None and learner.grown.wraps and len(learner.grown.slots[0]) == 1024
+    columns = learner.column_rows.columns()
+    (parent,) = learner.parents.monomials
+    assert columns[parent[0]] == 0 and len(columns) == 3000
+    shares = int(columns[parent[0] + 1024])  # stands in the same slot as the parent
+    X = sparse.csr_matrix((np.ones(4, np.float32), [0, 7, shares, 7], [0, 2, 4]), shape=(2, 3000))
+    (chunk,) = ArraySource(X).chunks()
+    indptr, slots, _ = learner.expand(chunk)
+    with_parent, without = slots[: indptr[1]], slots[indptr[1] :]
+    assert len(with_parent) == 4 + learner.parameters.squares - 1 and len(without) == 2  # x0 x7 and x0^2; no products
+    assert set(without) <= set(with_parent)  # and both have the same two weights
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"heuristic": "ssm"},
+        {"heuristic": "picky-ssm"},
+        {"heuristic": "evidence", "products": "residual"},
+        {"heuristic": "weight", "l2": 1e-4},
+        {"heuristic": "weight", "classes": 3},
+        {"heuristic": "weight", "alpha": 0.25},
+    ],
+    ids=str,
+)
+def test_shared_weights_and_the_size_of_chunks(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
+    options = {"alpha": 1.0, **options}
+    rng = np.random.default_rng(1)
+    X = sparse.random(1200, 3000, 0.005, "csr", random_state=0, dtype=np.float32)
+    y = rng.integers(0, options.pop("classes", 2), 1200)
+    raw = []
+    for rows in (11, 1 << 14):
+        monkeypatch.setattr(pomona.source.arrays, "CHUNK_ROWS", rows)
+        model = train(ArraySource(X, y), learn=LearnOptions(learner="apple", bits=10, passes=2, **options))
+        raw.append(np.concatenate(list(model.predict(ArraySource(X)))))
+    assert model.learner.grown.wraps and len(model.learner.parents) and np.array_equal(*raw)

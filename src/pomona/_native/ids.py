@@ -212,7 +212,7 @@ class ColumnRows:
         self._pieces: list[NDArray[np.uint32]] = []
 
     def _widen(self, width: int) -> None:
-        wide = np.zeros(width, np.uint32)
+        wide = zeros((1, width), np.uint32)[0]
         wide[: len(self._row_plus_one)] = self._row_plus_one
         self._row_plus_one = wide
         self._table.row_plus_one, self._table.n_columns = address(wide), width

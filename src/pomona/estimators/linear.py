@@ -18,7 +18,7 @@ def linear_weights(model: Model[Any], names: Sequence[str]) -> tuple[Floats, Any
     """``coef`` and ``intercept`` in scikit-learn's shapes; an AttributeError where columns have no single weight."""
     learner = model.learner
     columns = None if learner.column_rows is None else learner.column_rows.columns()
-    shared = learner.parameters.bits is not None or (columns is not None and len(columns) == learner.tables.row_limit)
+    shared = learner.parameters.bits is not None or (columns is not None and len(columns) >= learner.tables.row_limit)
     if learner.parameters.degree > 1 or shared:
         raise AttributeError("coef_ needs a model without interactions and without a hashed table: use top_terms")
     weights, inverse_scales = learner.weights_of(0)

@@ -281,6 +281,11 @@ class AppleLearner(OnlineLearner):
         best = self._ranked(_pairs(links[top]), scores[top])[:size]
         tables.joined[[slot_of[link] for link in best]] = 1
 
+    def _most_rows(self, width: int) -> int:
+        # Weights are shared, but rows tell which products an example has: those of features that it lacks cost time.
+        own = self.grown.may_wrap and width <= _native.ColumnRows.WIDEST
+        return width if own else super()._most_rows(width)
+
     # ---- the kernel's view ----
     @property
     def grown(self) -> AppleTables:

@@ -355,9 +355,13 @@ class OnlineLearner:
                 self._number_columns(chunk.width)
         return self.column_rows is not None
 
+    def _most_rows(self, width: int) -> int:
+        """How many of so many columns may have a row of their own."""
+        return self.tables.row_limit
+
     def _number_columns(self, width: int) -> _native.ColumnRows:
         """From here on columns get rows as they appear."""
-        self.column_rows = self.names.column_rows = _native.ColumnRows(self.tables.row_limit, width)
+        self.column_rows = self.names.column_rows = _native.ColumnRows(self._most_rows(width), width)
         return self.column_rows
 
     def _rows_of_columns(self, chunk: Chunk, columns: NDArray[Any], grow: bool) -> NDArray[np.uint32]:

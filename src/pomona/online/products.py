@@ -77,7 +77,22 @@ class AppleTables(Tables):
         most = (room // each).bit_length() - 1
         return 1 << max(MIN_BITS, min(most, KEY_BITS if self.bits is None else self.bits))
 
+    @property
+    def may_wrap(self) -> bool:
+        """Whether the table of single features ends at the number of slots that was asked for."""
+        return self.bits is not None and self.row_limit == 1 << self.bits
+
+    @property
+    def wraps(self) -> bool:
+        """Whether rows beyond the table share its slots; a row is still one feature as far as products go."""
+        return self.may_wrap and len(self.slots[0]) == self.row_limit
+
     # ---- the kernel's view ----
+    def describe(self, model: _native.OnlineStruct) -> None:
+        """Point the kernel's struct at the tables."""
+        super().describe(model)
+        model.regions[0].hashed = self.wraps
+
     def describe_parents(self, model: _native.OnlineStruct, parents: Parents) -> None:
         """Point the structs of the kernel at the tables."""
         self.describe(model)
@@ -108,10 +123,12 @@ class AppleTables(Tables):
     # ---- growing ----
     def grow_for(self, parents: Parents, n_rows: int) -> None:
         """Make room for rows 0 … n_rows - 1 and for their products."""
-        if n_rows > len(self.slots[0]):
+        if n_rows > len(self.slots[0]) and not self.wraps:
             # Rows of features by name end at the limit; columns by number may lie beyond, and then come in any order.
-            enough = n_rows if n_rows <= self.row_limit else n_rows + n_rows // 2
-            size = max(enough, min(2 * len(self.slots[0]), self.row_limit), 1024)
+            limit, have = self.row_limit, len(self.slots[0])
+            enough = n_rows if n_rows <= limit else n_rows + n_rows // 2
+            size = max(enough, min(2 * have, limit), 1024)
+            size = min(size, limit) if self.may_wrap and have < limit else size
             self._extend(0, size)
             self.moments[0] = _extended(self.moments[0], size if self.keeps_moments else 0)
         self.grow_blocks(parents, n_rows)

@@ -16,6 +16,10 @@ from pomona.source.table import FrameTable, Place, Table, one_line, wrap
 
 #: Rows of a chunk; it is a view, so the number only has to hide the cost of a call.
 CHUNK_ROWS = 1 << 14
+#: Features of a chunk of a sparse matrix, about: what is made of them stays in a near cache, in memory used again.
+CHUNK_FEATURES = 1 << 18
+#: The first chunk of a sparse matrix, so that learning need not wait long; then twice as many each.
+FIRST_ROWS = 1 << 10
 #: Entries of the row of column numbers that all chunks of a dense array share, at most.
 SHARED_ENTRIES = 1 << 20
 
@@ -140,8 +144,12 @@ class ArraySource:
     def _sparse(self) -> Iterator[Chunk]:
         indptr, indices, values = self._csr
         names = self._lookup(indices)
-        for start in range(0, len(indptr) - 1, CHUNK_ROWS):
-            yield Chunk(indptr[start : start + CHUNK_ROWS + 1], indices, values, names=names)
+        n = len(indptr) - 1
+        most = max(1, min(CHUNK_ROWS, CHUNK_FEATURES * n // max(int(indptr[-1]), 1)))
+        start, rows = 0, min(FIRST_ROWS, most)
+        while start < n:
+            yield Chunk(indptr[start : start + rows + 1], indices, values, names=names)
+            start, rows = start + rows, min(2 * rows, most)
 
     def _dense(self) -> Iterator[Chunk]:
         X, d = self._X, self._d
