@@ -194,13 +194,17 @@ uint32_t shared_row(const pm_columns& table, uint32_t column) {
 int32_t pm_columns_insert(pm_columns* table, const uint32_t* columns, int64_t n, uint32_t* rows, int64_t* fresh,
                           int64_t* n_fresh, int64_t* done) {
   pm_columns& t = *table;
+  uint32_t* const row_plus_one = t.row_plus_one;
   for (int64_t i = *done; i < n; ++i) {
+    // New ones are far from any cache, and whether one is new cannot be foreseen.
+    __builtin_prefetch(row_plus_one + columns[std::min(i + kAhead, n - 1)], 1);
     const uint32_t column = columns[i];
     if (column >= t.n_columns) return *done = i, PM_FULL;
-    uint32_t& known = t.row_plus_one[column];
+    uint32_t known = row_plus_one[column];
     if (!known) {
       if (t.count < t.limit) fresh[(*n_fresh)++] = i;
       known = t.count < t.limit ? static_cast<uint32_t>(++t.count) : shared_row(t, column) + 1;
+      row_plus_one[column] = known;
     }
     rows[i] = known - 1;
   }

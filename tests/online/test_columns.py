@@ -24,7 +24,7 @@ from pomona.options import LearnOptions
 from pomona.source.arrays import ArraySource, ColumnNames
 from tests.reference.hashing import mix
 
-WIDE = 200_000
+WIDE = 2_000_000
 WIDEST = 2**31 - 1
 
 
@@ -169,7 +169,7 @@ def test_two_billion_columns(tmp_path: Path, kind: Any, options: dict[str, Any])
 
 def test_products_of_named_columns_need_fewer() -> None:
     X, y = wide_matrix()
-    message = r"the interaction 'x1\*x2' names the column 'x1', which needs at most 65,536 columns, got 200,000"
+    message = r"the interaction 'x1\*x2' names the column 'x1', which needs at most 65,536 columns, got 2,000,000"
     with pytest.raises(OptionError, match=message):
         OnlineClassifier(interactions="x1*x2").fit(X, y)
     with pytest.raises(OptionError, match=r"^expand names the column 'x1'"):

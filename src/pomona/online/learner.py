@@ -20,8 +20,8 @@ from pomona.online.terms import Terms, factors_at
 from pomona.task import Task
 from pomona.words import byte_words
 
-#: Columns of a matrix with more of them get rows as they appear.
-WIDE = 1 << 16
+#: Matrices with more columns give them rows as they appear: of a table for all, 16 MB and more, most would stay empty.
+WIDE = 1 << 20
 #: Bytes of scratch memory that are set aside at the least.
 SCRATCH = 1 << 24
 
