@@ -73,7 +73,8 @@ int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int6
     const double y = c.labels[e], h = c.weights ? c.weights[e] : 1.0;
     const bool learning = h > 0 && y == y;
     if (learning && m.peer_order) see_label(m, y);
-    const double raw = (m.peer_order ? machine.peer_dot() : machine.dot(learning)) + (c.offsets ? c.offsets[e] : 0.0);
+    const double offset = c.offsets ? c.offsets[e] : 0.0, whole = m.peer_order ? machine.peer_dot() : machine.dot(learning);
+    const double raw = machine.weighed(whole) + offset;
     const double p = clipped(m, raw);
     predictions[e] = p;
     if (!std::isfinite(raw)) return PM_NOT_FINITE;
@@ -86,9 +87,12 @@ int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int6
     m.loss_weight += h;
     m.mistakes += (p > 0) != (y > 0) ? h : 0.0;  // no branch: mistakes cannot be foreseen
     if (m.residual) {
-      const double base = machine.base_dot() + (c.offsets ? c.offsets[e] : 0.0);
+      const double base = machine.base_dot() + offset, half = whole + offset;
       const auto point_at = [&](double score) { return at(static_cast<Loss>(m.loss), clipped(m, score), y, m.quantile); };
-      machine.update_apart(point_at(base), point_at(in_full(base, raw)), point, h);
+      const Point without = point_at(base), with = point_at(in_full(base, half));
+      if (machine.has_products() && weighs_products(m))
+        weigh_products(m, h, value(without), value(point_at(half)), value(with));
+      machine.update_apart(without, with, point, h);
     } else if (!m.peer_order || peer_learns(point)) {
       m.ftrl ? machine.update_ftrl(point, h) : machine.update(point, h);
     }
@@ -165,7 +169,7 @@ int32_t predict_as(pm_online& m, const pm_chunk& c, const Sizes& s, char* memory
     machine.example().look_at(c, 0, keys);
     for (int64_t e = 0; e < c.n; ++e) {
       machine.example().load(c, e, false);
-      predictions[e] = clipped(m, machine.dot(false) + (c.offsets ? c.offsets[e] : 0.0));
+      predictions[e] = clipped(m, machine.weighed(machine.dot(false)) + (c.offsets ? c.offsets[e] : 0.0));
     }
     return PM_OK;
   }

@@ -80,6 +80,12 @@ class Single : Slots<Real> {
     finish_update(h, h * d * d > 0, move, move);
   }
 
+  // The prediction from the sum of all, residual products counting as much as they have earned.
+  double weighed(double whole) const {
+    return m_.residual ? base_dot_ + m_.product_gain * (whole - base_dot_) : whole;
+  }
+  bool has_products() const { return n_ > n_base_; }
+
   // What the base features alone predict, once the example was gathered.
   double base_dot() const { return base_dot_; }
 

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PM_INTERFACE_VERSION 12
+#define PM_INTERFACE_VERSION 13
 #define PM_API __attribute__((visibility("default")))
 
 typedef enum {
@@ -175,11 +175,14 @@ typedef struct {
   int32_t bounded;          // clip predictions to the range of the labels seen
   int32_t gentle;           // weights follow the scales of their features half of the way (adaptive updates)
   int32_t residual;         // apple: base features learn as if alone, products what these leave
+  int32_t fresh;            // residual: whether the examples were not learnt before, so that they can judge products
   double learning_rate, l1, l2, quantile, ftrl_beta;
   double pause_at;  // number of examples, over all calls, after which to stop; 0: none
   // What learning changes:
   double examples, weight_sum, scale_sum, clock, lowest, highest;
   double product_weight_sum, product_scale_sum;  // residual: those of products, the others being of base features
+  double product_gain;     // residual: how much products count, as a multiple of PM_PRODUCT_SHARE
+  double without, halved, with;  // residual: sums of the losses of predictions without products, half of them, and all
   double loss_sum, loss_weight;
   double mistakes;    // importance of the examples whose class was predicted wrongly
   uint64_t features;  // generated features so far

@@ -57,6 +57,19 @@ inline void ftrl(const pm_online& m, Real& w, Real& G, Real& z, double g, bool p
 // Residual learning: what products make a step from is the prediction if they counted in full.
 inline double in_full(double base, double whole) { return base + (whole - base) / PM_PRODUCT_SHARE; }
 
+// Products count as much as the predictions without, with half of them and with all of them did well so far: these have
+// weights exp(-loss), as in Hedge.
+constexpr int64_t kWeighedEvery = 4;  // examples: three more losses for each would take long
+inline bool weighs_products(const pm_online& m) {
+  return m.fresh && static_cast<int64_t>(m.examples) % kWeighedEvery == 0;
+}
+inline void weigh_products(pm_online& m, double h, double without, double halved, double with) {
+  m.without += h * without, m.halved += h * halved, m.with += h * with;
+  const double least = std::min(m.without, std::min(m.halved, m.with));
+  const double none = std::exp(least - m.without), half = std::exp(least - m.halved), all = std::exp(least - m.with);
+  m.product_gain = (half + all / PM_PRODUCT_SHARE) / (none + half + all);
+}
+
 // The step size of this example (the t-th, counted from 1).
 inline double step_size(const pm_online& m) {
   if (m.adaptive) return m.learning_rate;

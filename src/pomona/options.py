@@ -81,8 +81,8 @@ class LearnOptions:
     #: "auto": early in one pass, equal over several, where products have enough to learn from.
     schedule: Literal["auto", "early", "equal"] = "auto"
     #: apple: "joint", all weights follow the error of the whole prediction, as in the paper; "residual", base features
-    #: learn as if alone and products what these leave, but these count half; or "auto": residual where base features
-    #: are many and rare.
+    #: learn as if alone and products what these leave, which count as much as they have earned; or "auto": residual
+    #: where base features are many and rare.
     products: Literal["auto", "joint", "residual"] = "auto"
     #: apple: the passes over which the epochs extend: "all", or "first", after which features stay as they are.
     grow: Literal["all", "first"] = "all"

@@ -215,3 +215,47 @@ def test_memory_does_not_grow_once_the_parents_are_fixed() -> None:
             learner.model_.learner.freeze()
         sizes.append(learner.model_.learner.tables.nbytes)
     assert len(set(sizes[4:])) == 1
+
+
+@pytest.mark.parametrize(("words", "rule"), [(5, "evidence"), (60, "scaled")])
+def test_short_sparse_rows_whose_products_learn_the_rest_choose_by_evidence(
+    tmp_path: Path, words: int, rule: str
+) -> None:
+    rng = np.random.default_rng(4)
+    lines = [f"{rng.choice([-1, 1])} | {' '.join(f'w{i}' for i in rng.integers(0, 9000, words))}\n" for _ in range(600)]
+    (tmp_path / "a.vw").write_text("".join(lines))
+    assert train(tmp_path / "a.vw", learn=APPLE).learner.apple.heuristic == rule
+
+
+def interacting(n: int, matter: bool) -> str:
+    """Rows of three fields, of which the first two decide together, or nothing does; and a field of many values."""
+    rng = np.random.default_rng(n)
+    a, b, c = rng.integers(0, 6, n), rng.integers(0, 6, n), rng.integers(0, 500, n)
+    odd = (a + b) % 2 == 1 if matter else rng.random(n) < 0.5
+    labels = np.where(rng.random(n) < 0.2, rng.random(n) < 0.5, odd)
+    rows = zip(np.where(labels, 1, -1), a, b, c, strict=True)
+    return "".join(f"{y} |a a{i} |b b{j} |c c{k}\n" for y, i, j, k in rows)
+
+
+def test_products_count_as_much_as_they_have_earned(tmp_path: Path) -> None:
+    for name, matter in (("some", True), ("none", False)):
+        (tmp_path / f"{name}.vw").write_text(interacting(12_000, matter))
+        (tmp_path / f"{name}-new.vw").write_text(interacting(4_000, matter))
+        learn = dataclasses.replace(APPLE, products="residual", alpha=1.5)
+        apple = train(tmp_path / f"{name}.vw", learn=learn)
+        linear = train(tmp_path / f"{name}.vw", learn=dataclasses.replace(learn, learner="online"))
+        gain = apple.learner.product_gain
+        assert apple.summary["loss"] < linear.summary["loss"] + 0.01
+        assert (gain > 1.5) if matter else (gain < 0.5)
+        assert f"count {gain / 2:.0%}" in apple.learner.inspect(apple.task, 1)["facts"]["parents"]
+        if matter:
+            assert apple.summary["error"] < 0.3 < linear.summary["error"]
+
+
+def test_examples_of_later_passes_do_not_judge_products(tmp_path: Path) -> None:
+    (tmp_path / "none.vw").write_text(interacting(3_000, matter=False))
+    learn = dataclasses.replace(APPLE, products="residual", alpha=1.0, schedule="equal", grow="first", shuffle=False)
+    gains = [
+        train(tmp_path / "none.vw", learn=dataclasses.replace(learn, passes=n)).learner.product_gain for n in (1, 6)
+    ]
+    assert gains[0] == gains[1] < 0.5

@@ -34,7 +34,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "residual": ({"products": "residual"}, {}),
     "residual softmax": ({"products": "residual"}, {"loss": "softmax", "n_outputs": 2}),
     "many words": ({"products": "auto"}, {}),
-    "its own rule": ({"products": "residual", "adapts": True}, {}),
+    "its own rule": ({"products": "residual", "adapts": 50}, {}),
     "no squares": ({"fallback": True}, {"squares": False}),
 }
 ROUNDS = equal_epochs(400, 6)

@@ -1,4 +1,4 @@
-"""Residual learning of apple, where products learn what base features leave and count half; and how its tables grow."""
+"""Residual learning of apple, where products learn what base features leave; and how its tables grow."""
 
 from __future__ import annotations
 

@@ -59,10 +59,15 @@ Products of the parents of a round are on trial from the next example on; the fi
 left over, one of the smallest degree: the one with the best score there, then by the tuple of ids; its score may be
 zero.
 
-**Residual.** Products may learn apart: the base features, the intercept among them, make their step as if there were no
-products, from what they predict by themselves; the products make theirs from what the base features predict plus what
-they themselves would add in full. But in predictions they count half, so that half of the step goes to their weights.
-Both have their own m. Examples without products are learnt as ever.
+**Residual.** Products may learn apart: the base features, the intercept among them, make their step as if there were
+no products, from what they predict by themselves; the products make theirs from what the base features predict plus
+what they themselves would add in full. Their weights are half of that, so that half of the step goes to them. Both have
+their own m. Examples without products are learnt as ever.
+
+How much products count is found out on the way, as in Hedge. Every fourth example, counted from 0, that has products
+and was not learnt in an earlier pass adds its losses without products, with half of them and with all to three sums L.
+The prediction is that of the base features plus ``gain`` times what the halved weights add, where ``gain`` is the mean
+of 0, 1 and 2 with weights exp(-L). With several outputs it is the mean of 0 and 1.
 
 The update, the losses and several outputs are those of :class:`tests.reference.online.OnlineTwin`; but weights of
 products follow the scale in full. Parents are shared by all outputs.
@@ -128,6 +133,11 @@ class AppleTwin(OnlineTwin):
     #: Whether products learn what the base features leave.
     residual: bool = False
     product_scales: Scales = field(default_factory=Scales)
+    gain: float = 1.0
+    #: Whether examples are learnt for the first time.
+    fresh: bool = True
+    #: Losses without products, with half of them, with all.
+    judged: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
     parents: list[Monomial] = field(default_factory=list)
     #: Products that have joined S, where they are tested before; None: all of them do.
     joined: set[Monomial] | None = None
@@ -167,6 +177,16 @@ class AppleTwin(OnlineTwin):
         intercept = {(): 1.0} if self.parameters.intercept else {}
         return {**intercept, **base, **products}
 
+    def apart(self, features: dict[Monomial, float]) -> tuple[list[float], list[float]]:
+        """What base features and products add to the scores."""
+        base = {m: x for m, x in features.items() if len(m) < 2}
+        return self.totals(base), self.totals({m: x for m, x in features.items() if len(m) > 1})
+
+    def scores(self, features: dict[Monomial, float]) -> list[float]:
+        if not self.residual:
+            return super().scores(features)
+        return [self.clip(a + self.gain * b) for a, b in zip(*self.apart(features), strict=True)]
+
     # ---- learning ----
     def learn(self, row: dict[int, float], y: float, h: float = 1.0) -> list[float]:
         predictions = super().learn(row, y, h)
@@ -187,8 +207,15 @@ class AppleTwin(OnlineTwin):
         products = {m: x for m, x in features.items() if len(m) > 1}
         if not self.residual or not products:
             return super()._step(features, predictions, y, h)
-        alone, added = self.totals(base), self.totals(products)
-        in_full = [self.clip(a + 2 * b) for a, b in zip(alone, added, strict=True)]
+        alone, added = self.apart(features)
+        ways = [[self.clip(a + gain * b) for a, b in zip(alone, added, strict=True)] for gain in (0, 1, 2)]
+        if self.fresh and (self.t - 1) % 4 == 0:
+            self.judged = [L + h * self.slopes(way, y)[1] for L, way in zip(self.judged, ways, strict=True)]
+            if self.parameters.n_outputs > 1:
+                self.judged[2] = math.inf
+            weights = [math.exp(min(self.judged) - L) for L in self.judged]
+            self.gain = (weights[1] + 2 * weights[2]) / sum(weights)
+        in_full = ways[2]
         self._move(products, in_full, y, h, self.product_scales, share=0.5)
         return self._move(base, [self.clip(a) for a in alone], y, h, self.scales)
 

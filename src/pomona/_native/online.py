@@ -70,15 +70,15 @@ class OnlineStruct(c.Structure):
             (name, c.c_int32)
             for name in (
                 "squares n_outputs shared stride real_bytes loss adaptive normalized invariant ftrl peer_order bounded"
-                " gentle residual"
+                " gentle residual fresh"
             ).split()
         ],
         *[(name, c.c_double) for name in "learning_rate l1 l2 quantile ftrl_beta pause_at".split()],
         *[
             (name, c.c_double)
             for name in (
-                "examples weight_sum scale_sum clock lowest highest product_weight_sum product_scale_sum loss_sum"
-                " loss_weight mistakes"
+                "examples weight_sum scale_sum clock lowest highest product_weight_sum product_scale_sum product_gain"
+                " without halved with_all loss_sum loss_weight mistakes"
             ).split()
         ],
         ("features", c.c_uint64),

@@ -99,8 +99,8 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
         from, or all are equally long, as in the paper; ``"auto"`` is early in one pass, equal over several.
     products : {"auto", "joint", "residual"}, default="auto"
         Whether all weights follow the error of the whole prediction, as in the paper, or base features learn as if
-        alone and products what these leave, but count half; ``"auto"`` is residual where base features are many and
-        rare, as words.
+        alone and products what these leave, which count as much as they have earned on examples before these were
+        learnt; ``"auto"`` is residual where base features are many and rare, as words.
     grow : {"all", "first"}, default="all"
         Whether the epochs extend over all passes, or over the first alone, after which the features stay.
     degree : int or None, default=None

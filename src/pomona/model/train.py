@@ -209,6 +209,7 @@ class Trainer:
             self._seen, self._held = 0, [0.0, 0.0]
             # None without shuffling: to import random numbers takes as long as to learn a small file.
             rng = np.random.default_rng([self.learn.seed, number]) if self.shuffle else None
+            self.model.learner.start_pass(number)
             if self.learn.decay:
                 self.model.learner.scale_rate(1 - number / self.learn.passes)
             for buffer in one_pass():

@@ -31,6 +31,8 @@ TINY = np.nextafter(np.float32(0), np.float32(1))
 FIRST_ROUND = 1000
 #: How parents are chosen where products learn what the base features leave: that is little, so what is sure counts.
 RESIDUAL_RULE = "evidence"
+#: In rows of more features, unless they are of text, the products of what is frequent would take too long.
+LONGEST_ROW, LONGEST_TEXT = 50, 1 << 30
 #: Base features are many and rare where so many times as many have appeared as an example has.
 RARE = 32
 #: Rounds to come in a stream of unknown size, for a guess of how many products there will be.
@@ -137,19 +139,20 @@ class AppleLearner(OnlineLearner):
             count += len(self.grown.appeared(0, start, start + PIECE))
             if rare := count > RARE * mean:  # enough: there may be millions
                 break
-        self._adapt(rare)
+        self._adapt(rare, mean)
         if rare:
             rounds = LIKELY_ROUNDS if self.schedule is None else len(self.schedule)
             self.grown.leave_blocks(self.parents, rows, size * rounds)
         return rows
 
-    def _adapt(self, rare: bool) -> None:
+    def _adapt(self, rare: bool, mean: float) -> None:
         """What is left to find out of how products learn, and by which rule parents are chosen."""
         if self.apple.products == "auto":
             self._model.residual = rare
         if self.apple.adapts:
-            heuristic = RESIDUAL_RULE if self._model.residual else self.apple.heuristic
-            self.apple = replace(self.apple, heuristic=heuristic, adapts=False)
+            learns_rest = self._model.residual and mean <= self.apple.adapts
+            heuristic = RESIDUAL_RULE if learns_rest else self.apple.heuristic
+            self.apple = replace(self.apple, heuristic=heuristic, adapts=0)
             self.rule = rule_of(heuristic)
 
     def _choose(self, size: int) -> list[tuple[int, int]]:
@@ -336,6 +339,10 @@ class AppleLearner(OnlineLearner):
 
     # ---- looking inside ----
     @property
+    def product_gain(self) -> float:
+        return float(self._model.product_gain) if self._model.residual else 1.0
+
+    @property
     def gentle_tables(self) -> int:
         return min(super().gentle_tables, 1)  # products appear late, and small at first
 
@@ -362,7 +369,9 @@ class AppleLearner(OnlineLearner):
         by_degree = ", ".join(f"{count:,} of degree {i + 1}" for i, count in enumerate(degrees) if count)
         rounds = self.parents.rounds[-1] + 1 if len(self.parents) else 0
         words = f"{len(self.parents):,} chosen in {rounds} rounds" + (f": {by_degree}" if by_degree else "")
-        words += "; products learn what the other features leave" if self._model.residual else ""
+        if self._model.residual:
+            share = self.product_gain * _native.PRODUCT_SHARE
+            words += f"; products learn what the other features leave, and count {share:.0%}"
         return {**report, "parents": degrees, "facts": {**report["facts"], "parents": words}}
 
     # ---- state ----
@@ -395,6 +404,8 @@ class AppleLearner(OnlineLearner):
     @classmethod
     def _new(cls, header: dict[str, Any]) -> AppleLearner:
         apple = AppleParameters(**{**header["apple"], "expand": tuple(header["apple"]["expand"])})
+        if apple.adapts is True:  # an earlier build, which did so with text alone
+            apple = replace(apple, adapts=LONGEST_TEXT)
         return cls(OnlineParameters.from_header(header["parameters"]), header["fields"], apple)
 
     @classmethod
@@ -469,8 +480,8 @@ def new_learner(
     ``numeric`` is the encoding of numbers, None for sparse features; ``text``: whether there are columns of text.
     """
     if options.learner == "apple":
-        # Products with frequent words help where rows are long and values many; among categories they do harm.
-        adapts = options.heuristic == "auto" and text
+        longest = LONGEST_TEXT if text else LONGEST_ROW if numeric is None else 0
+        adapts = longest if options.heuristic == "auto" else 0
         if options.heuristic == "auto":
             # Weights of numbers as they come depend on their units; hat functions and bins have none.
             unitless = numeric is not None and bool({"hat", "onehot"} & set(numeric.split("+")))

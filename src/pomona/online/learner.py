@@ -20,14 +20,14 @@ from pomona.online.terms import Terms, factors_at
 from pomona.task import Task
 from pomona.words import byte_words
 
-#: Matrices with more columns give them rows as they appear: of a table for all, 16 MB and more, most would stay empty.
+#: Matrices with more columns give them rows as they appear: most of a table for all would stay empty.
 WIDE = 1 << 20
 #: Bytes of scratch memory that are set aside at the least.
 SCRATCH = 1 << 24
 
 _RUNNING = tuple(
-    "examples weight_sum scale_sum clock lowest highest product_weight_sum product_scale_sum loss_sum loss_weight"
-    " mistakes features".split()
+    "examples weight_sum scale_sum clock lowest highest product_weight_sum product_scale_sum product_gain"
+    " without halved with_all loss_sum loss_weight mistakes features".split()
 )
 
 
@@ -65,6 +65,7 @@ class OnlineLearner:
         self._products, self._product_fields = np.zeros((0, 3), np.int32), -1
         self._model = _native.OnlineStruct()
         self._model.lowest, self._model.highest = np.inf, -np.inf
+        self._model.product_gain, self._model.fresh = 1.0, True
         self._configure()
 
     def _new_tables(self) -> Tables:
@@ -145,6 +146,7 @@ class OnlineLearner:
         slots[places, first : first + K] = weights
         if self.parameters.regularized:
             self.tables.touched[table][:] = self._model.clock
+        self._model.product_gain = 1.0
 
     def set_intercepts(self, values: NDArray[np.float64]) -> None:
         """Give the outputs these intercepts."""
@@ -164,6 +166,10 @@ class OnlineLearner:
             return p
         total = p.sum(axis=1, keepdims=True)
         return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / p.shape[1])
+
+    def start_pass(self, number: int) -> None:
+        """Examples of later passes have been learnt before: how well they are predicted says less."""
+        self._model.fresh = number == 0
 
     def end_pass(self) -> None:
         """Nothing to do between passes."""
@@ -206,6 +212,11 @@ class OnlineLearner:
             size = np.abs(w) - l1 * tau if l2 == 0 else (np.abs(w) + l1 / l2) * np.exp(-l2 * tau) - l1 / l2
             w = np.copysign(np.maximum(size, 0.0), w)
         return w, s
+
+    @property
+    def product_gain(self) -> float:
+        """What weights of products are multiplied with in predictions."""
+        return 1.0
 
     @property
     def gentle_tables(self) -> int:

@@ -228,8 +228,9 @@ class AppleParameters:
 
     alpha: float = 1.0
     heuristic: str | Heuristic = "weight"
-    #: Whether another rule takes its place where products turn out to learn what the base features leave.
-    adapts: bool = False
+    #: Another rule takes its place where products turn out to learn what the base features leave, in rows of at most so
+    #: many of these.
+    adapts: int = 0
     epochs: int = 6
     #: Largest degree of a monomial; None: the number of epochs.
     degree: int | None = None
@@ -243,7 +244,7 @@ class AppleParameters:
     bits: int | None = None
 
     @classmethod
-    def from_options(cls, options: LearnOptions, adapts: bool = False) -> AppleParameters:
+    def from_options(cls, options: LearnOptions, adapts: int = 0) -> AppleParameters:
         return cls(
             alpha=options.alpha,
             heuristic=options.heuristic,

@@ -39,6 +39,7 @@ class Terms:
         weights, scales, tables, slots = [], [], [], []
         for i in range(len(learner.tables.slots)):
             w, s = learner.weights_of(i)
+            w = w * learner.product_gain if i else w
             used = np.flatnonzero(w != 0 if w.ndim == 1 else (w != 0).any(axis=1))
             scale = np.where(s[used] > 0, 1 / np.where(s[used] > 0, s[used], 1.0), 1.0)
             if not learner.parameters.normalized:
