@@ -255,7 +255,8 @@ class Example {
 
   // apple: rows that there is room for. In a hashed table rows beyond its end share the slots of others.
   uint64_t rows_known() const {
-    const uint64_t room = model_.regions[0].hashed ? PM_NO_ROW : model_.regions[0].n_slots, block = static_cast<uint64_t>(model_.parents->block);
+    const uint64_t room = model_.regions[0].hashed ? PM_NO_ROW : model_.regions[0].n_slots;
+    const uint64_t block = static_cast<uint64_t>(model_.parents->block);
     return block && model_.parents->n ? std::min(room, block) : room;
   }
 
