@@ -13,53 +13,10 @@
 #include "hash.h"
 #include "parents.h"
 #include "pomona.h"
+#include "run.h"
 
 namespace pm {
 namespace PM_ISA {
-
-template <class Real>
-struct Run {
-  int degree;
-  uint64_t base;
-  const uint32_t* keys;  // null: 0, 1, 2 …, or the ids
-  const Real* x;
-  int64_t count;
-  Real a;
-  bool rising;  // whether keys rise, so that count - 1 between the ends means that the slots are neighbours
-  uint64_t next_base = 0;  // of the run after this one, whose slots may be asked for ahead
-  int64_t ahead = 0;       // how many features ahead they may be asked for in this one
-  const uint64_t* ids = nullptr;  // whose lower halves are the keys
-
-  uint64_t key(int64_t j) const {
-    if (ids) return static_cast<uint32_t>(ids[j]);
-    return base + (keys ? keys[j] : static_cast<uint64_t>(j));
-  }
-  bool neighbours() const {
-    if (!keys) return !ids;
-    return rising && count && keys[count - 1] - keys[0] == static_cast<uint64_t>(count) - 1;
-  }
-};
-
-// Hands runs on one behind, so that each knows the base of the next.
-template <class Real, class Visit>
-class OneBehind {
- public:
-  explicit OneBehind(Visit& visit) : visit_(visit) {}
-  void operator()(const Run<Real>& run) {
-    if (run.count == 0) return;
-    held_.next_base = run.base;
-    if (held_.count) visit_(held_);
-    held_ = run;
-  }
-  void finish() {
-    held_.next_base = held_.base;
-    if (held_.count) visit_(held_);
-  }
-
- private:
-  Visit& visit_;
-  Run<Real> held_{};
-};
 
 inline uint64_t pairs_below(uint64_t row) { return row * (row + 1) / 2; }                     // C(row + 1, 2)
 inline uint64_t triples_below(uint64_t row) { return row * (row + 1) * (row + 2) / 6; }       // C(row + 2, 3)

@@ -20,12 +20,10 @@ from pomona.online.learner import OnlineLearner
 from pomona.online.parameters import AppleParameters, OnlineParameters
 from pomona.online.parents import ROOT, Parents
 from pomona.online.products import PIECE, AppleTables
+from pomona.online.ranking import TINY, highest, without
 from pomona.online.tables import taken
 from pomona.options import LearnOptions
 from pomona.task import Task
-
-#: The smallest score above zero.
-TINY = np.nextafter(np.float32(0), np.float32(1))
 
 #: Where the number of examples is not known, rounds take place after this many and then whenever it has doubled.
 FIRST_ROUND = 1000
@@ -171,10 +169,10 @@ class AppleLearner(OnlineLearner):
                 raise OptionError(
                     f"the heuristic must give one score a monomial: {len(numbers)}; got shape {scores.shape}"
                 )
-            top, least = _highest(scores, wanted, least)
+            top, least = highest(scores, wanted, least)
             best.append((numbers[top], scores[top]))
-        highest, their_scores = (np.concatenate(parts) for parts in zip(*best, strict=True))
-        chosen = self._ranked(_pairs(self._links(highest)), their_scores)[:wanted]
+        best_numbers, their_scores = (np.concatenate(parts) for parts in zip(*best, strict=True))
+        chosen = self._ranked(_pairs(self._links(best_numbers)), their_scores)[:wanted]
         if fallback and len(chosen) < len(numbers):  # all of them: there was one piece
             chosen.append(self._simplest(self._links(numbers), statistics.degree, scores, chosen))
         return chosen
@@ -211,7 +209,7 @@ class AppleLearner(OnlineLearner):
     ) -> tuple[NDArray[np.int64], Statistics]:
         """The candidates in these slots of a table."""
         first, last = np.searchsorted(excluded, (start, stop))
-        places = _without(self.grown.appeared(table, start, stop), excluded[first:last])
+        places = without(self.grown.appeared(table, start, stop), excluded[first:last])
         if table == 0 and self.apple.expand:
             places = places[places < len(self._expandable)]
             places = places[self._expandable[places]]
@@ -279,7 +277,7 @@ class AppleLearner(OnlineLearner):
         links = np.stack(tables.products_at(slots), 1)
         known = self._statistics(1, slots, self.parents.degrees[links[:, 0]] + 1)
         scores = np.asarray(self.rule.trial(known), np.float32)
-        top, _ = _highest(scores, size)
+        top, _ = highest(scores, size)
         slot_of = dict(zip(_pairs(links[top]), slots[top], strict=True))
         best = self._ranked(_pairs(links[top]), scores[top])[:size]
         tables.joined[[slot_of[link] for link in best]] = 1
@@ -442,34 +440,8 @@ class AppleLearner(OnlineLearner):
         return learner
 
 
-def _highest(scores: NDArray[np.float32], size: int, least: np.float32 = TINY) -> tuple[NDArray[np.int64], np.float32]:
-    """Places of the ``size`` highest scores from ``least`` on, with all that tie with the last, and that last score.
-
-    With fewer of them it is ``least``.
-    """
-    good = np.flatnonzero(scores >= least)
-    if len(good) <= size:
-        return good, least
-    if size <= 0:
-        return good[:0], least
-    high = scores[good]
-    least = -np.partition(-high, size - 1)[size - 1]
-    return good[high >= least], least
-
-
 def _pairs(links: NDArray[np.int64]) -> list[tuple[int, int]]:
     return [(parent, row) for parent, row in links.tolist()]
-
-
-def _without(rising: NDArray[np.int64], some: Any) -> NDArray[np.int64]:
-    """Rising numbers, but for some of them."""
-    if not len(some):
-        return rising
-    places = np.searchsorted(rising, some)
-    found = places[rising[np.minimum(places, len(rising) - 1)] == some] if len(rising) else places[:0]
-    kept = np.ones(len(rising), np.bool_)
-    kept[found] = False
-    return rising[kept]
 
 
 def new_learner(

@@ -15,10 +15,9 @@ from pomona.errors import ModelFileError, NumericError, OptionError
 from pomona.learner import State
 from pomona.online.names import FeatureNames
 from pomona.online.parameters import LOSSES, OnlineParameters
-from pomona.online.tables import Tables, taken
+from pomona.online.tables import Tables, table_words, taken
 from pomona.online.terms import Terms, factors_at
 from pomona.task import Task
-from pomona.words import byte_words
 
 #: Matrices with more columns give them rows as they appear: most of a table for all would stay empty.
 WIDE = 1 << 20
@@ -256,7 +255,7 @@ class OnlineLearner:
             "used": tables.used,
             "bytes": tables.nbytes,
         }
-        facts = {"weights": _table_words(table, len(task.classes))}
+        facts = {"weights": table_words(table, len(task.classes))}
         return {"table": table, "facts": facts, "top": self.terms().top(task, top)}
 
     # ---- chunks ----
@@ -358,7 +357,7 @@ class OnlineLearner:
     def numbers_columns(self, chunk: Chunk, grow: bool = True) -> bool:
         """Whether columns get rows as they appear, as features by name do, rather than being rows themselves.
 
-        They do in wide matrices, which are sparse: those that never appear take no room.
+        Found out from the first chunk: they do in wide matrices, so that those that never appear take no room.
         """
         fresh = grow and self.column_rows is None and self.n_columns == 0
         if fresh and not (self.parameters.hashes_features or self.uses_fields):
@@ -380,8 +379,7 @@ class OnlineLearner:
         if not grow:
             return self.column_rows.find(columns)
         rows, fresh = self.column_rows.insert(columns)
-        last = int(columns[fresh].max()) if len(fresh) else -1
-        self.n_columns = max(self.n_columns, chunk.width, last + 1)
+        self.n_columns = max(self.n_columns, chunk.width, int(columns[fresh].max(initial=0)) + 1)
         self.names.note_fresh(chunk, fresh + int(chunk.indptr[0]))
         return rows
 
@@ -500,11 +498,3 @@ class OnlineLearner:
             learner._number_columns(learner.n_columns).insert(arrays["columns"])
         tables.describe(learner._model)
         return learner
-
-
-def _table_words(table: dict[str, Any], classes: int) -> str:
-    kind = "hashed to" if table["hashed"] else "exact, room for"
-    full = 100 * table["used"] / max(table["slots"], 1)
-    each = f" × {classes} classes" if classes > 2 else ""
-    size = byte_words(table["bytes"])
-    return f"{table['used']:,}{each} ({kind} {table['slots']:,}, {full:.0f} % full, {size})"

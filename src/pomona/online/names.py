@@ -97,7 +97,7 @@ class FeatureNames:
     def _note_hashed_columns(self, chunk: Chunk) -> None:
         """Columns of a very wide array whose slot was never met before."""
         first, last = int(chunk.indptr[0]), int(chunk.indptr[-1])
-        columns: NDArray[np.uint32] = chunk.indices[first:last]  # type: ignore[assignment]
+        columns = chunk.indices[first:last].astype(np.uint32, copy=False)  # they are
         fresh = self._slots.meet(_native.column_keys(columns))
         self._add(chunk, columns[fresh].astype(np.uint64), fresh + first)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pomona import _native
 from pomona._buffers import HUGE, zeros
 from pomona.online.parameters import OnlineParameters
+from pomona.words import byte_words
 
 #: How much more than a table needs is set aside where that is more than its limit.
 BEYOND = 8
@@ -160,3 +161,12 @@ def _widened(table: NDArray[Any], old: OnlineParameters, new: OnlineParameters) 
 def taken(array: NDArray[Any], places: NDArray[np.int64] | None) -> NDArray[Any]:
     """Some rows of an array, or all. (Indexing takes ten times as long.)"""
     return array if places is None else array.take(places, axis=0)
+
+
+def table_words(table: dict[str, Any], classes: int) -> str:
+    """How full the tables are, for a report."""
+    kind = "hashed to" if table["hashed"] else "exact, room for"
+    full = 100 * table["used"] / max(table["slots"], 1)
+    each = f" × {classes} classes" if classes > 2 else ""
+    size = byte_words(table["bytes"])
+    return f"{table['used']:,}{each} ({kind} {table['slots']:,}, {full:.0f} % full, {size})"
