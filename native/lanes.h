@@ -48,8 +48,8 @@ inline __attribute__((always_inline)) double sum(const Vec<Real>& v) {
     const __m256 all = (__m256)v;
     const __m256d four = _mm256_add_pd(_mm256_cvtps_pd(_mm256_castps256_ps128(all)),
                                        _mm256_cvtps_pd(_mm256_extractf128_ps(all, 1)));
-    const __m128d two = _mm_hadd_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
-    return _mm_cvtsd_f64(two) + _mm_cvtsd_f64(_mm_unpackhi_pd(two, two));
+    const __m256d two = _mm256_add_pd(four, _mm256_permute_pd(four, 5));  // twice each
+    return _mm_cvtsd_f64(_mm256_castpd256_pd128(two)) + _mm_cvtsd_f64(_mm256_extractf128_pd(two, 1));
   }
 #endif
   return ((double(v[0]) + v[4]) + (double(v[1]) + v[5])) + ((double(v[2]) + v[6]) + (double(v[3]) + v[7]));

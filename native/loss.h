@@ -21,7 +21,7 @@ struct Point {
   double p, y, tau, e, share;
 };
 
-inline Point at(Loss loss, double p, double y, double tau) {
+inline __attribute__((always_inline)) Point at(Loss loss, double p, double y, double tau) {
   const double e = loss == kLogistic ? std::exp(y * p) : loss == kPoisson ? std::exp(p) : 0.0;
   return {loss, p, y, tau, e, 1.0 / (1.0 + e)};
 }
@@ -29,7 +29,7 @@ inline Point at(Loss loss, double p, double y, double tau) {
 // log(1 + t) for t >= 0, to 12 digits: the library's takes longer than all else that a loss does.
 inline double log_one_plus(double t) { return t < 1e-4 ? t * (1.0 - t * (0.5 - t / 3.0)) : std::log(1.0 + t); }
 
-inline double value(const Point& a) {
+inline __attribute__((always_inline)) double value(const Point& a) {
   switch (a.loss) {
     case kSquared: return (a.p - a.y) * (a.p - a.y);
     case kLogistic: return log_one_plus(1.0 / a.e);
@@ -49,7 +49,7 @@ class LossSum {
   LossSum& operator=(const LossSum&) = delete;
   ~LossSum() { total_ += std::log(product_); }
 
-  void add(const Point& a, double h) {
+  inline __attribute__((always_inline)) void add(const Point& a, double h) {
     if (a.loss != kLogistic || h != 1.0 || a.e > 1e4 || a.e < 1e-4) {
       total_ += h * value(a);
       return;
@@ -65,7 +65,7 @@ class LossSum {
   double product_ = 1.0;
 };
 
-inline double derivative(const Point& a) {
+inline __attribute__((always_inline)) double derivative(const Point& a) {
   switch (a.loss) {
     case kSquared: return 2.0 * (a.p - a.y);
     case kLogistic: return a.e < kSolved ? -a.y * a.share : 0.0;

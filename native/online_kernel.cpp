@@ -48,8 +48,9 @@ int64_t examples_ahead(const pm_chunk& c) {
   return 1 + kFeaturesAhead / std::max<int64_t>(mean, 1);
 }
 
-double clipped(const pm_online& m, double p) {
-  if (m.loss == PM_LOGISTIC || m.loss == PM_POISSON || (m.loss == PM_HINGE && !m.peer_order))
+template <class Way>
+double clipped(const Way& way, const pm_online& m, double p) {
+  if (way.loss() == kLogistic || way.loss() == kPoisson || (way.loss() == kHinge && !way.peer_order()))
     return std::min(kMarginLimit, std::max(-kMarginLimit, p));
   return m.bounded && m.lowest <= m.highest ? std::min(m.highest, std::max(m.lowest, p)) : p;
 }
@@ -59,9 +60,9 @@ void see_label(pm_online& m, double y) {
   m.highest = std::max(m.highest, y);
 }
 
-template <class Real>
-int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int64_t n_order, Single<Real>& machine,
-                     double* predictions, int64_t* done) {
+template <class Real, class Way>
+int32_t learn_single(const Way& way, pm_online& m, const pm_chunk& c, const int64_t* order, int64_t n_order,
+                     Single<Real, Way>& machine, double* predictions, int64_t* done) {
   const int64_t ahead = machine.prefetches() ? examples_ahead(c) : n_order;
   LossSum losses(m.loss_sum);
   for (int64_t i = *done; i < n_order; ++i) {
@@ -72,29 +73,30 @@ int32_t learn_single(pm_online& m, const pm_chunk& c, const int64_t* order, int6
     if (!machine.example().load(c, e, true)) return PM_FULL;
     const double y = c.labels[e], h = c.weights ? c.weights[e] : 1.0;
     const bool learning = h > 0 && y == y;
-    if (learning && m.peer_order) see_label(m, y);
-    const double offset = c.offsets ? c.offsets[e] : 0.0, whole = m.peer_order ? machine.peer_dot() : machine.dot(learning);
+    if (learning && way.peer_order()) see_label(m, y);
+    const double offset = c.offsets ? c.offsets[e] : 0.0;
+    const double whole = way.peer_order() ? machine.peer_dot() : machine.dot(learning);
     const double raw = machine.weighed(whole) + offset;
-    const double p = clipped(m, raw);
+    const double p = clipped(way, m, raw);
     predictions[e] = p;
     if (!std::isfinite(raw)) return PM_NOT_FINITE;
     if (!learning) continue;
-    const Point point = at(static_cast<Loss>(m.loss), p, y, m.quantile);
-    if (m.peer_order) machine.dot(peer_learns(point));
+    const Point point = at(way.loss(), p, y, m.quantile);
+    if (way.peer_order()) machine.dot(peer_learns(point));
     m.features += static_cast<uint64_t>(machine.expanded());
     m.nonzeros += static_cast<uint64_t>(machine.example().n_partners());
     losses.add(point, h);
     m.loss_weight += h;
     m.mistakes += (p > 0) != (y > 0) ? h : 0.0;  // no branch: mistakes cannot be foreseen
-    if (m.residual) {
+    if (way.residual()) {
       const double base = machine.base_dot() + offset, half = whole + offset;
-      const auto point_at = [&](double score) { return at(static_cast<Loss>(m.loss), clipped(m, score), y, m.quantile); };
+      const auto point_at = [&](double score) { return at(way.loss(), clipped(way, m, score), y, m.quantile); };
       const Point without = point_at(base), with = point_at(in_full(base, half));
       if (machine.has_products() && weighs_products(m))
         weigh_products(m, h, value(without), value(point_at(half)), value(with));
       machine.update_apart(without, with, point, h);
-    } else if (!m.peer_order || peer_learns(point)) {
-      m.ftrl ? machine.update_ftrl(point, h) : machine.update(point, h);
+    } else if (!way.peer_order() || peer_learns(point)) {
+      way.ftrl() ? machine.update_ftrl(point, h) : machine.update(point, h);
     }
     machine.example().sign(machine.new_products());
     see_label(m, y);
@@ -138,7 +140,7 @@ int32_t learn_multi(pm_online& m, const pm_chunk& c, const int64_t* order, int64
 
 template <class Real>
 int64_t scratch(const pm_online& m, const Sizes& s) {
-  return m.n_outputs == 1 ? Single<Real>::bytes(m, s.features, s.expanded)
+  return m.n_outputs == 1 ? Single<Real, AnyWay>::bytes(m, s.features, s.expanded)
                           : Multi<Real>::bytes(m, s.features, s.expanded);
 }
 
@@ -152,9 +154,17 @@ int32_t learn_as(pm_online& m, const pm_chunk& c, const Sizes& s, const int64_t*
   uint32_t* const keys = take<uint32_t>(memory, s.keys);
   const int64_t first = order ? 0 : *done;
   if (m.n_outputs == 1) {
-    Single<Real> machine(m, memory, s.features, s.expanded);
-    machine.example().look_at(c, first, keys);
-    return learn_single(m, c, order, n_order, machine, predictions, done);
+    const auto learn = [&](const auto& way) {
+      Single<Real, std::decay_t<decltype(way)>> machine(m, memory, s.features, s.expanded);
+      machine.example().look_at(c, first, keys);
+      return learn_single(way, m, c, order, n_order, machine, predictions, done);
+    };
+    const AnyWay way{m};
+    if constexpr (sizeof(Real) == sizeof(float)) {
+      if (UsualWay<kLogistic>::is_of(way)) return learn(UsualWay<kLogistic>(way));
+      if (UsualWay<kSquared>::is_of(way)) return learn(UsualWay<kSquared>(way));
+    }
+    return learn(way);
   }
   Multi<Real> machine(m, memory, s.features, s.expanded);
   machine.example().look_at(c, first, keys);
@@ -165,11 +175,12 @@ template <class Real>
 int32_t predict_as(pm_online& m, const pm_chunk& c, const Sizes& s, char* memory, double* predictions) {
   uint32_t* const keys = take<uint32_t>(memory, s.keys);
   if (m.n_outputs == 1) {
-    Single<Real> machine(m, memory, s.features, s.expanded);
+    const AnyWay way{m};
+    Single<Real, AnyWay> machine(m, memory, s.features, s.expanded);
     machine.example().look_at(c, 0, keys);
     for (int64_t e = 0; e < c.n; ++e) {
       machine.example().load(c, e, false);
-      predictions[e] = clipped(m, machine.weighed(machine.dot(false)) + (c.offsets ? c.offsets[e] : 0.0));
+      predictions[e] = clipped(way, m, machine.weighed(machine.dot(false)) + (c.offsets ? c.offsets[e] : 0.0));
     }
     return PM_OK;
   }

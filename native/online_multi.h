@@ -25,14 +25,13 @@ class Multi {
   using V = Vec4<Real>;
 
   Multi(pm_online& model, char* memory, int64_t max_features, int64_t max_expanded)
-      : m_(model), example_(model, memory, max_features, max_expanded), K_(model.n_outputs), padded_(padded(K_)) {
+      : m_(model), way_{model}, example_(model, memory, max_features, max_expanded), K_(model.n_outputs), padded_(padded(K_)) {
     char* const start = memory + (Example<Real>::bytes(model, max_features, max_expanded) + 63) / 64 * 64;
     slot_ = reinterpret_cast<Real**>(start);
     x_ = reinterpret_cast<Real*>(slot_ + (max_expanded + 8) / 8 * 8);
     score_ = x_ + (max_expanded + 16) / 16 * 16;
     g2_ = score_ + padded_, q_ = g2_ + padded_, u_ = q_ + padded_, base_score_ = u_ + padded_;
     half_score_ = base_score_ + padded_, direction_ = half_score_ + padded_;
-    regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
   }
   static int64_t padded(int64_t K) { return (K + 3) / 4 * 4; }
   static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
@@ -83,19 +82,19 @@ class Multi {
     if (m_.moments[0]) example_.add_moments(u_, K_, h);
     if (m_.ftrl) return update_ftrl(h);
     if (!apart) {
-      step(label, h, 0, n_, Scales::of_all(m_), 1);
+      step(label, h, 0, n_, Scales<AnyWay>::of_all(way_, m_), 1);
     } else {  // products make a step from what they predict in full, the base features one from what they predict alone
       const auto loss_at = [&](double gain) { return count_products(gain), loss(label); };
       // Never in full: of several classes that makes the loss smaller, but errors more (20 newsgroups .145 for .141).
       if (weighs_products(m_)) weigh_products(m_, h, loss_at(0), loss_at(1), std::numeric_limits<double>::infinity());
       count_products(1 / PM_PRODUCT_SHARE);
       derivatives(label);
-      step(label, h, n_base_, n_, Scales::of_products(m_), PM_PRODUCT_SHARE);
+      step(label, h, n_base_, n_, Scales<AnyWay>::of_products(way_, m_), PM_PRODUCT_SHARE);
       std::copy(base_score_, base_score_ + padded_, score_);
       derivatives(label);
-      step(label, h, 0, n_base_, Scales::of_all(m_), 1);
+      step(label, h, 0, n_base_, Scales<AnyWay>::of_all(way_, m_), 1);
     }
-    if (regularized_) m_.clock += h * clock_step(m_, step_size(m_), Scales::of_all(m_).mean());
+    if (way_.regularized()) m_.clock += h * clock_step(m_, step_size(way_, m_), Scales<AnyWay>::of_all(way_, m_).mean());
   }
 
  private:
@@ -121,12 +120,12 @@ class Multi {
   }
 
   // Some of the features make a step, or a share of it, the derivatives being known.
-  void step(int64_t label, double h, int64_t first, int64_t last, const Scales& scales, double share) {
+  void step(int64_t label, double h, int64_t first, int64_t last, const Scales<AnyWay>& scales, double share) {
     const bool learns = square_gradients(h);
     const double n = m_.adaptive ? directions(first, last) : squares(first, last);
     if (learns) scales.add(h, n);
     const double m = scales.mean();
-    steps(label, step_size(m_) * h, m, n);
+    steps(label, step_size(way_, m_) * h, m, n);
     if (share != 1)
       for (int64_t k = 0; k < K_; ++k) u_[k] *= static_cast<Real>(share);
     if (!m_.adaptive || m_.shared) return add_steps(first, last);
@@ -271,7 +270,7 @@ class Multi {
   }
 
   void meet_run(const Run<Real>& run, bool learning) {
-    keeps_ = keeps(m_, run.degree);
+    keeps_ = keeps(way_, m_, run.degree);
     born_ = false;
     const pm_region& r = m_.regions[run.degree - 1];
     const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0}, stride = static_cast<uint64_t>(m_.stride);
@@ -295,7 +294,7 @@ class Multi {
 
   // Lists a feature and its scaled value, for the sums and the step.
   void meet(Real* slot, double* touched, Real x, bool learning) {
-    const double tau = regularized_ && touched ? m_.clock - *touched : 0;
+    const double tau = way_.regularized() && touched ? m_.clock - *touched : 0;
     if (tau > 0) {
       Real* const w = slot + 4;
       const Real* const G = m_.shared ? slot + 2 : w + padded_;
@@ -308,7 +307,7 @@ class Multi {
       for (int64_t k = 0; k < K_; ++k) w[k] = shrunk(w[k], G[k * each], tau);
     }
     if (m_.normalized) x = scaled(slot, x, learning);
-    if (learning && touched && regularized_) *touched = m_.clock;
+    if (learning && touched && way_.regularized()) *touched = m_.clock;
     slot_[n_] = slot;
     x_[n_++] = x;
   }
@@ -351,10 +350,11 @@ class Multi {
   }
 
   pm_online& m_;
+  const AnyWay way_;
   Example<Real> example_;
   const int64_t K_, padded_;
   int64_t n_ = 0, n_base_ = 0;  // features; those of them that are no products
-  bool regularized_, keeps_ = false, born_ = false;
+  bool keeps_ = false, born_ = false;
   double odds_ = 0;  // softmax: of the label against all other classes
   Real** slot_;
   Real *x_, *score_, *g2_, *q_, *u_, *base_score_, *half_score_, *direction_;

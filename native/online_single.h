@@ -16,14 +16,14 @@ namespace PM_ISA {
 
 constexpr int64_t kFeaturesAhead = 64, kIndicesAhead = 128;
 
-template <class Real>
-class Single : Slots<Real> {
+template <class Real, class Way>
+class Single : Slots<Real, Way> {
  public:
   using V = Vec<Real>;
   using S = Slot<Real>;
 
   Single(pm_online& model, char* memory, int64_t max_features, int64_t max_expanded)
-      : Slots<Real>(model), example_(model, memory, max_features, max_expanded) {
+      : Slots<Real, Way>(model), example_(model, memory, max_features, max_expanded) {
     Real* const start = reinterpret_cast<Real*>(memory + (Example<Real>::bytes(model, max_features, max_expanded) + 63) / 64 * 64);
     const int64_t step = (max_expanded + 1 + 3 * kLanes) / 16 * 16 + 16;  // the intercept, and lanes of nothing behind runs
     w_ = start;
@@ -33,8 +33,6 @@ class Single : Slots<Real> {
     born_at_ = reinterpret_cast<uint32_t*>(at_ + max_features + 1 + kLanes);
     marks_ = reinterpret_cast<uint8_t*>(born_at_ + (model.parents ? max_expanded : 0));
     nothing_.s = 1;
-    regularized_ = !model.ftrl && (model.l1 > 0 || model.l2 > 0);
-    in_octets_ = sizeof(Real) == sizeof(float) && !regularized_;
   }
   static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
     return Example<Real>::bytes(model, max_features, max_expanded) + 128 +
@@ -48,7 +46,7 @@ class Single : Slots<Real> {
   // Scaled dot product of the loaded example; learning first rescales the features whose values have grown.
   double dot(bool learning) {
     if constexpr (sizeof(Real) == sizeof(float))
-      if (in_octets_) return learning ? dot_of_octets<true>() : dot_of_octets<false>();
+      if (in_octets()) return learning ? dot_of_octets<true>() : dot_of_octets<false>();
     return dot_one_by_one(learning);
   }
 
@@ -58,7 +56,7 @@ class Single : Slots<Real> {
     example_.each_run([&](const Run<Real>& run) {
       for (int64_t j = 0; j < run.count; ++j) {
         const S& slot = region(run)[place(run, j)];
-        total += static_cast<double>(slot.w * (run.a * run.x[j] * (m_.normalized ? slot.s : 1)));
+        total += static_cast<double>(slot.w * (run.a * run.x[j] * (way_.normalized() ? slot.s : 1)));
       }
     });
     return total;
@@ -66,8 +64,8 @@ class Single : Slots<Real> {
 
   // apple: the products of the example that were not seen before, or may not have been.
   NewProducts new_products() const {
-    if (m_.normalized && in_octets_) return {n_born_ > 0, born_at_, n_born_};
-    return {born_ || !m_.normalized, nullptr, 0};
+    if (way_.normalized() && in_octets()) return {n_born_ > 0, born_at_, n_born_};
+    return {born_ || !way_.normalized(), nullptr, 0};
   }
   // Features of the example, products and the intercept among them.
   int64_t expanded() const { return n_features_; }
@@ -75,14 +73,14 @@ class Single : Slots<Real> {
   // One gradient step from the prediction of all features.
   inline __attribute__((always_inline)) void update(const Point& at, double h) {
     const double d = derivative(at);
-    if (m_.moments[0]) add_moments(d, h);
-    const Real move = step(at, d, h, 0, n_, squares_, Scales::of_all(m_));
+    if (way_.moments()) add_moments(d, h);
+    const Real move = step(at, d, h, 0, n_, squares_, Scales<Way>::of_all(way_, m_));
     finish_update(h, h * d * d > 0, move, move);
   }
 
   // The prediction from the sum of all, residual products counting as much as they have earned.
   double weighed(double whole) const {
-    return m_.residual ? base_dot_ + m_.product_gain * (whole - base_dot_) : whole;
+    return way_.residual() ? base_dot_ + m_.product_gain * (whole - base_dot_) : whole;
   }
   bool has_products() const { return n_ > n_base_; }
 
@@ -93,16 +91,16 @@ class Single : Slots<Real> {
   void update_apart(const Point& base, const Point& full, const Point& whole, double h) {
     if (n_ == n_base_) return update(whole, h);
     const double d = derivative(base), rest = derivative(full);
-    if (m_.moments[0]) add_moments(derivative(whole), h);
+    if (way_.moments()) add_moments(derivative(whole), h);
     const Real share = static_cast<Real>(PM_PRODUCT_SHARE);
-    const Real products = share * step(full, rest, h, n_base_, n_, squares_ - base_squares_, Scales::of_products(m_));
-    const Real move = step(base, d, h, 0, n_base_, base_squares_, Scales::of_all(m_));
+    const Real products = share * step(full, rest, h, n_base_, n_, squares_ - base_squares_, Scales<Way>::of_products(way_, m_));
+    const Real move = step(base, d, h, 0, n_base_, base_squares_, Scales<Way>::of_all(way_, m_));
     finish_update(h, h * (d * d + rest * rest) > 0, move, products);
   }
 
   void update_ftrl(const Point& at, double h) {
     const double slope = derivative(at), d = h * slope;
-    if (m_.moments[0]) add_moments(slope, h);
+    if (way_.moments()) add_moments(slope, h);
     if (d == 0) return;
     const auto one = [&](S& slot, double g, bool penalized) {
       slot.s = 1;
@@ -131,31 +129,35 @@ class Single : Slots<Real> {
   bool prefetches() const { return m_.regions[0].n_slots * sizeof(S) > kCached; }
 
  private:
-  using typename Slots<Real>::Sums;
-  using typename Slots<Real>::InOrder;
-  using typename Slots<Real>::Listed;
-  using typename Slots<Real>::ByKey;
-  using Slots<Real>::m_;
-  using Slots<Real>::keeps_;
-  using Slots<Real>::rescaled_;
-  using Slots<Real>::born_;
+  // Whether features are gathered eight at a time.
+  bool in_octets() const { return sizeof(Real) == sizeof(float) && !way_.regularized(); }
+
+  using typename Slots<Real, Way>::Sums;
+  using typename Slots<Real, Way>::InOrder;
+  using typename Slots<Real, Way>::Listed;
+  using typename Slots<Real, Way>::ByKey;
+  using Slots<Real, Way>::m_;
+  using Slots<Real, Way>::way_;
+  using Slots<Real, Way>::keeps_;
+  using Slots<Real, Way>::rescaled_;
+  using Slots<Real, Way>::born_;
 
   // What some of the features, from prediction `at` with the derivative d, are moved by; their x become directions.
   inline __attribute__((always_inline)) Real step(const Point& at, double d, double h, int64_t first, int64_t last,
-                                                  double squares, const Scales& scales) {
+                                                  double squares, const Scales<Way>& scales) {
     const double g2 = h * d * d;
     if (!(g2 > 0)) return 0;
     scales.add(h, squares);
-    const double m = scales.mean(), H = step_size(m_) * h;
-    const double q = m_.adaptive ? directions(first, last, static_cast<Real>(g2)) : squares;
-    const double u = m_.invariant && q > 0 ? invariant_step(at, H, q * m) : -d * H;
+    const double m = scales.mean(), H = step_size(way_, m_) * h;
+    const double q = way_.adaptive() ? directions(first, last, static_cast<Real>(g2)) : squares;
+    const double u = way_.invariant() && q > 0 ? invariant_step(at, H, q * m) : -d * H;
     return static_cast<Real>(u * m);
   }
 
   inline __attribute__((always_inline)) void finish_update(double h, bool learns, Real base, Real products) {
     now_ = m_.clock;
-    if (regularized_) m_.clock += h * clock_step(m_, step_size(m_), Scales::of_all(m_).mean());
-    if (learns || rescaled_ || regularized_) scatter(base, products);
+    if (way_.regularized()) m_.clock += h * clock_step(m_, step_size(way_, m_), Scales<Way>::of_all(way_, m_).mean());
+    if (learns || rescaled_ || way_.regularized()) scatter(base, products);
   }
 
   void add_moments(double derivative, double h) {
@@ -174,13 +176,13 @@ class Single : Slots<Real> {
     n_ = 0;
     rescaled_ = false;
     const auto gather = [&](const Run<Real>& run) {
-      keeps_ = keeps(m_, run.degree);
+      keeps_ = keeps(way_, m_, run.degree);
       double* const touched = m_.regions[run.degree - 1].touched;
       const int64_t first = n_, bytes = run.count / 8 + 1;
       const auto one = [&](int64_t j, bool grows) {
         const uint64_t at = place(run, j);
         n_ = first + j;
-        return gather_one(region(run)[at], regularized_ ? touched + at : nullptr, run.a * run.x[j], learning, grows);
+        return gather_one(region(run)[at], way_.regularized() ? touched + at : nullptr, run.a * run.x[j], learning, grows);
       };
       std::memset(marks_, 0, static_cast<size_t>(bytes) + sizeof(uint64_t));
       for (int64_t j = 0; j < run.count; ++j) marks_[j / 8] |= static_cast<uint8_t>(!one(j, false) << j % 8);
@@ -203,7 +205,7 @@ class Single : Slots<Real> {
     return finish(sums);
   }
 
-  static int64_t whole_lanes(int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
+  static int64_t whole_lanes(int64_t n) { return (n + kLanes - 1) & -kLanes; }
   // Fills what the last vector has behind the last number.
   void end_with_nothing() {
     if (n_ % kLanes == 0) return;
@@ -212,7 +214,7 @@ class Single : Slots<Real> {
   // The base features, which fill whole vectors, have been gathered.
   inline __attribute__((always_inline)) void end_base(const Sums& sums) {
     n_base_ = n_;
-    if (m_.residual) base_dot_ = sums.all(), base_squares_ = sums.all_squares();
+    if (way_.residual()) base_dot_ = sums.all(), base_squares_ = sums.all_squares();
   }
   inline __attribute__((always_inline)) double finish(const Sums& sums) {
     squares_ = sums.all_squares();
@@ -224,12 +226,12 @@ class Single : Slots<Real> {
   bool gather_one(S& slot, double* touched, Real x, bool learning, bool grows) {
     S value = slot;
     if (touched && value.w != 0) {
-      const double speed = m_.adaptive ? (value.G > 0 ? 1 / std::sqrt(static_cast<double>(value.G)) : 0) : 1;
+      const double speed = way_.adaptive() ? (value.G > 0 ? 1 / std::sqrt(static_cast<double>(value.G)) : 0) : 1;
       value.w = regularized(value.w, speed * (m_.clock - *touched), m_.l1, m_.l2);
     }
-    const bool done = grows || !m_.normalized || (value.s > 0 && std::fabs(x * value.s) <= 1);
+    const bool done = grows || !way_.normalized() || (value.s > 0 && std::fabs(x * value.s) <= 1);
     if (!done) x = 0;
-    else if (m_.normalized) x = learning ? this->template scaled<true>(value, slot, x) : this->template scaled<false>(value, slot, x);
+    else if (way_.normalized()) x = learning ? this->template scaled<true>(value, slot, x) : this->template scaled<false>(value, slot, x);
     w_[n_] = value.w, G_[n_] = value.G, x_[n_++] = x;
     return done;
   }
@@ -256,7 +258,7 @@ class Single : Slots<Real> {
 
   template <bool learning>
   inline __attribute__((always_inline)) void gather_linear(const Run<Real>& run, Sums& sums) {
-    keeps_ = keeps(m_, 1);
+    keeps_ = keeps(way_, m_, 1);
     if (in_a_row(run)) return gather_at<learning, true>(run, InOrder{region(run) + place(run, 0)}, Nothing{}, sums);
     list_slots(run);
     gather_at<learning, true>(run, Listed{at_}, Nothing{}, sums);
@@ -287,7 +289,7 @@ class Single : Slots<Real> {
     const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0}, next = run.next_base;
     const uint32_t* const later = run.keys + run.ahead;
     const ByKey slot{slots, run.keys, run.base, mask};
-    keeps_ = keeps(m_, run.degree);
+    keeps_ = keeps(way_, m_, run.degree);
     if (in_a_row(run)) {
       gather_at<learning, false>(run, InOrder{slots + place(run, 0)}, Nothing{}, sums);
     } else if ((run.ahead || next != run.base) && r.n_slots * sizeof(S) > kCached) {
@@ -308,11 +310,11 @@ class Single : Slots<Real> {
     const Octet a = Octet{} + run.a;
     const float* const values = run.x;
     float *const w = w_ + n_, *const G = G_ + n_, *const x = x_ + n_;
-    const bool normalized = m_.normalized, unit = linear && m_.intercept;
+    const bool unit = linear && m_.intercept;
     uint8_t* marks = marks_;
     Sums all = sums;  // a copy, which can stay in registers
     const auto gather = [&](auto eight, Octet value) __attribute__((always_inline)) {
-      this->gather_eight(eight, in_lanes(eight, value), normalized, w + j, G + j, x + j, marks++, all);
+      this->gather_eight(eight, in_lanes(eight, value), w + j, G + j, x + j, marks++, all);
     };
     for (; j + 8 <= count; j += 8) {
       ask(j);
@@ -326,7 +328,7 @@ class Single : Slots<Real> {
       const Octet last = load_first(values + j, rest);
       gather(last_eight<linear>(slot, j, rest, eight).eight(0), linear ? (unit ? last + one_at(rest) : last) : a * last);
     }
-    if (normalized) {
+    if (way_.normalized()) {
       std::memset(marks, 0, sizeof(uint64_t));
       this->each_mark(marks_, marks - marks_, [&](int64_t k) {
         const int64_t feature = k < j ? slot.feature(k) : k;
@@ -408,7 +410,7 @@ class Single : Slots<Real> {
   // Makes the steps of base features and of products, and writes the slots back. (Scales were written when they grew.)
   inline __attribute__((always_inline)) void scatter(Real base, Real products) {
     if constexpr (sizeof(Real) == sizeof(float)) {
-      if (in_octets_) {
+      if (in_octets()) {
         n_ = 0;
         scatter_run<true>(example_.linear(), base);
         if (example_.has_products())
@@ -426,7 +428,7 @@ class Single : Slots<Real> {
       double* const touched = m_.regions[run.degree - 1].touched;
       for (int64_t j = 0; j < run.count; ++j) {
         const uint64_t at = place(run, j);
-        scatter_one(region(run)[at], regularized_ ? touched + at : nullptr);
+        scatter_one(region(run)[at], way_.regularized() ? touched + at : nullptr);
       }
     };
     write(example_.linear());
@@ -483,8 +485,6 @@ class Single : Slots<Real> {
   double now_ = 0, squares_ = 0;  // squares_: of the scaled features, the intercept's 1 among them
   double base_dot_ = 0, base_squares_ = 0;
   S nothing_{};
-  bool regularized_;
-  bool in_octets_;  // whether features are gathered eight at a time
   Real *w_, *G_, *x_;
   S** at_;          // slots of the linear part
   uint32_t* born_at_;    // apple: which products of the example had not been seen, in single precision

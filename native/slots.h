@@ -31,17 +31,19 @@ inline __attribute__((always_inline)) Octet in_lanes(const SlotsInOrder<float>&,
   return PM_SHUFFLE8(x, x, 0, 2, 4, 6, 1, 3, 5, 7);
 }
 
-template <class Real>
+template <class Real, class Way>
 class Slots {
  protected:
   using V = Vec<Real>;
   using S = Slot<Real>;
 
-  explicit Slots(pm_online& model) : m_(model) {}
+  explicit Slots(pm_online& model) : m_(model), way_(AnyWay{model}) {}
 
   struct Sums {
-    V total{}, squares{};  // of w x and of x^2
-    double rescaled_total = 0, rescaled_squares = 0;  // of the features whose scale has grown
+    V total, squares;  // of w x and of x^2
+    double rescaled_total, rescaled_squares;  // of the features whose scale has grown
+
+    Sums() { total = squares = V{}, rescaled_total = rescaled_squares = 0; }  // each by itself: `rep stos` takes long
 
     inline __attribute__((always_inline)) void add(const V& w, const V& x) {
       total += w * x;
@@ -94,7 +96,7 @@ class Slots {
     if (!learning) return value.s > 0 ? std::copysign(keeps_ ? kept(std::fabs(small)) : Real(1), x) : Real(0);
     if (value.s > 0) {
       const Real growth = std::fabs(small), shrink = 1 / growth;
-      if (m_.adaptive) value.G *= shrink * shrink;
+      if (way_.adaptive()) value.G *= shrink * shrink;
       else value.w *= shrink;
       if (keeps_) value.w *= kept(growth);
     } else {
@@ -108,14 +110,14 @@ class Slots {
   // Reads eight slots. Which values are larger than ever, or the first, is noted in `marks`; they count as zero until
   // they are rescaled, one by one: a branch here for the few that are would be hard to foresee.
   template <class SlotAt>
-  inline __attribute__((always_inline)) void gather_eight(SlotAt at, Octet x, bool normalized, float* w, float* G,
+  inline __attribute__((always_inline)) void gather_eight(SlotAt at, Octet x, float* w, float* G,
                                                           float* scaled_x, uint8_t* marks, Sums& sums) {
     const Octet r0 = two(at, 0), r1 = two(at, 1), r2 = two(at, 2), r3 = two(at, 3);
     const Octet t0 = PM_SHUFFLE8(r0, r1, 0, 8, 1, 9, 4, 12, 5, 13), t1 = PM_SHUFFLE8(r2, r3, 0, 8, 1, 9, 4, 12, 5, 13);
     const Octet weights = PM_SHUFFLE8(t0, t1, 0, 1, 8, 9, 4, 5, 12, 13);
     store<float>(w, weights);
     store<float>(G, PM_SHUFFLE8(t0, t1, 2, 3, 10, 11, 6, 7, 14, 15));
-    if (normalized) {
+    if (way_.normalized()) {
       const Octet t2 = PM_SHUFFLE8(r0, r1, 2, 10, 3, 11, 6, 14, 7, 15), t3 = PM_SHUFFLE8(r2, r3, 2, 10, 3, 11, 6, 14, 7, 15);
       const Octet s = PM_SHUFFLE8(t2, t3, 0, 1, 8, 9, 4, 5, 12, 13), small = x * s;
       const OctetMask grown = (small > 1.0f) | (small < -1.0f) | (s == 0.0f);
@@ -171,6 +173,7 @@ class Slots {
   }
 
   pm_online& m_;
+  const Way way_;
   bool rescaled_ = false;  // whether a scale grew in this example
   bool born_ = false;      // whether one of the last run did that was zero
   bool keeps_ = false;     // whether a weight keeps more than what follows the scale of its feature

@@ -4,6 +4,7 @@
 
 #include "lanes.h"
 #include "pomona.h"
+#include "way.h"
 
 namespace pm {
 namespace PM_ISA {
@@ -26,7 +27,10 @@ inline Real kept(Real growth) {
 }
 
 // Whether weights of a degree do so. apple's products do not: they appear late, and small at first.
-inline bool keeps(const pm_online& m, int degree) { return m.adaptive && m.gentle && (degree == 1 || !m.parents); }
+template <class Way>
+inline bool keeps(const Way& way, const pm_online& m, int degree) {
+  return way.adaptive() && m.gentle && (degree == 1 || !m.parents);
+}
 
 // |w| after flowing down l1 |w| + l2 w^2 / 2 for a time tau. Flows compose, so doing it late is doing it exactly.
 template <class Real>
@@ -71,8 +75,9 @@ inline void weigh_products(pm_online& m, double h, double without, double halved
 }
 
 // The step size of this example (the t-th, counted from 1).
-inline double step_size(const pm_online& m) {
-  if (m.adaptive) return m.learning_rate;
+template <class Way>
+inline double step_size(const Way& way, const pm_online& m) {
+  if (way.adaptive()) return m.learning_rate;
   const double t = m.examples + 1;
   return m.l2 > 0 ? m.learning_rate / (m.l2 * (t + 1)) : m.learning_rate / std::sqrt(t);
 }
@@ -83,20 +88,21 @@ inline double clock_step(const pm_online& m, double eta, double scale) {
 }
 
 // What the features that learn together have been like: sums of h |x|^2 and of h over the examples that were learnt from.
+template <class Way>
 struct Scales {
-  const pm_online& m;
+  Way way;
   double &squares, &weights;
 
-  static Scales of_all(pm_online& m) { return {m, m.scale_sum, m.weight_sum}; }
-  static Scales of_products(pm_online& m) { return {m, m.product_scale_sum, m.product_weight_sum}; }
+  static Scales of_all(const Way& way, pm_online& m) { return {way, m.scale_sum, m.weight_sum}; }
+  static Scales of_products(const Way& way, pm_online& m) { return {way, m.product_scale_sum, m.product_weight_sum}; }
 
   void add(double h, double n) const {
-    if (m.normalized) squares += h * n, weights += h;
+    if (way.normalized()) squares += h * n, weights += h;
   }
   // m of the update: how much smaller than the largest value seen the features are on average.
   double mean() const {
-    const double ratio = m.normalized && squares > 0 ? weights / squares : 1.0;
-    return m.adaptive ? std::sqrt(ratio) : ratio;
+    const double ratio = way.normalized() && squares > 0 ? weights / squares : 1.0;
+    return way.adaptive() ? std::sqrt(ratio) : ratio;
   }
 };
 
