@@ -82,58 +82,8 @@ class Example {
   bool keyed() const { return keys_; }
 
   // Loads example e. Features outside the table are left out, unless it may grow: then the answer is false.
-  bool load(const pm_chunk& c, int64_t e, bool grow) {
-    if (parents_) return load_rows(c, e, grow) && look_up(grow);
-    const int64_t first = c.indptr[e], stop = c.indptr[e + 1];
-    n_ = stop - first;
-    if (model_.regions[0].hashed && as_they_are_ && c.wide) {
-      const uint64_t* const ids = static_cast<const uint64_t*>(c.indices) + first;
-      linear_ = {1, 0, nullptr, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), false, 0, 0, ids};
-      return true;
-    }
-    if (keys_) {
-      linear_ = {1, 0, keys_ + first, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), false};
-      return true;
-    }
-    if (model_.regions[0].hashed) {
-      each_hashed_key(c, first, n_, [&](int64_t k, uint32_t key) { key_[k] = key; });
-      for (int64_t k = 0; k < n_; ++k) x_[k] = static_cast<Real>(c.values[first + k]);
-      linear_ = {1, 0, key_, x_, n_, Real(1), false};
-      return true;
-    }
-    const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
-    const uint64_t room = model_.regions[0].n_slots;
-    if (as_they_are_) {
-      const uint32_t n = static_cast<uint32_t>(n_);
-      uint32_t apart = n == 0 || rows[stop - 1] - rows[first] != n - 1, top = n ? rows[stop - 1] : 0;
-      if (!apart)
-        for (uint32_t k = 0; k < n; ++k) apart |= rows[first + k] - rows[first] - k;
-      if (apart)
-        for (uint32_t k = 0; k < n; ++k) top = std::max(top, rows[first + k]);
-      if (top < room) {
-        linear_ = {1, 0, rows + first, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), apart == 0};
-        return true;
-      }
-    }
-    sorted_ = true;
-    n_ = 0;
-    for (int64_t k = first; k < stop; ++k) {
-      if (rows[k] >= room) {
-        if (grow) return false;
-        continue;
-      }
-      sorted_ &= n_ == 0 || rows[k] > row_[n_ - 1];
-      row_[n_] = rows[k];
-      if (by_field_) field_[n_] = field_of(c, k);
-      x_[n_++] = static_cast<Real>(c.values[k]);
-    }
-    if (model_.n_products) {
-      if (!sorted_) sort_by_row();
-      if (!prepare_products(grow)) return false;
-      multiply_all();
-    }
-    linear_ = {1, 0, row_, x_, n_, Real(1), sorted_};
-    return true;
+  inline __attribute__((always_inline)) bool load(const pm_chunk& c, int64_t e, bool grow) {
+    return parents_ ? load_rows(c, e, grow) && look_up(grow) : load_plain(c, e, grow);
   }
 
   // Calls visit(run) for every run of the expansion.
@@ -169,7 +119,7 @@ class Example {
 
   // apple, hashed products: says in their slots whose they are, in new ones and now and then in all, so that most slots
   // name the most frequent of those that share them.
-  void sign(const NewProducts& fresh) {
+  inline __attribute__((always_inline)) void sign(const NewProducts& fresh) {
     if (!parents_ || !model_.regions[1].hashed) return;
     const bool all = static_cast<int64_t>(model_.examples) % kSignedEvery == 0;
     if (all || fresh.any || model_.parents->joined) parents_->sign(all, fresh);
@@ -251,22 +201,83 @@ class Example {
     return count;
   }
 
-  // apple: rows and values without zeros, and the parents that the example has.
-  bool load_rows(const pm_chunk& c, int64_t e, bool grow) {
-    const pm_parents& p = *model_.parents;
-    const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
+  // Without parents.
+  bool load_plain(const pm_chunk& c, int64_t e, bool grow) {
     const int64_t first = c.indptr[e], stop = c.indptr[e + 1];
-    if (clean(c, e)) {
-      n_ = n_partners_ = stop - first;
-      partner_row_ = rows + first, partner_x_ = reinterpret_cast<const Real*>(c.values + first);
-      linear_ = {1, 0, partner_row_, partner_x_, n_, Real(1), sorted_};
-      parents_->find(partner_row_, partner_x_, n_, sorted_);
+    n_ = stop - first;
+    if (model_.regions[0].hashed && as_they_are_ && c.wide) {
+      const uint64_t* const ids = static_cast<const uint64_t*>(c.indices) + first;
+      linear_ = {1, 0, nullptr, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), false, 0, 0, ids};
       return true;
     }
-    const uint64_t room = rows_known();
+    if (keys_) {
+      linear_ = {1, 0, keys_ + first, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), false};
+      return true;
+    }
+    if (model_.regions[0].hashed) {
+      each_hashed_key(c, first, n_, [&](int64_t k, uint32_t key) { key_[k] = key; });
+      for (int64_t k = 0; k < n_; ++k) x_[k] = static_cast<Real>(c.values[first + k]);
+      linear_ = {1, 0, key_, x_, n_, Real(1), false};
+      return true;
+    }
+    const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
+    const uint64_t room = model_.regions[0].n_slots;
+    if (as_they_are_) {
+      const uint32_t n = static_cast<uint32_t>(n_);
+      uint32_t apart = n == 0 || rows[stop - 1] - rows[first] != n - 1, top = n ? rows[stop - 1] : 0;
+      if (!apart)
+        for (uint32_t k = 0; k < n; ++k) apart |= rows[first + k] - rows[first] - k;
+      if (apart)
+        for (uint32_t k = 0; k < n; ++k) top = std::max(top, rows[first + k]);
+      if (top < room) {
+        linear_ = {1, 0, rows + first, reinterpret_cast<const Real*>(c.values + first), n_, Real(1), apart == 0};
+        return true;
+      }
+    }
     sorted_ = true;
     n_ = 0;
     for (int64_t k = first; k < stop; ++k) {
+      if (rows[k] >= room) {
+        if (grow) return false;
+        continue;
+      }
+      sorted_ &= n_ == 0 || rows[k] > row_[n_ - 1];
+      row_[n_] = rows[k];
+      if (by_field_) field_[n_] = field_of(c, k);
+      x_[n_++] = static_cast<Real>(c.values[k]);
+    }
+    if (model_.n_products) {
+      if (!sorted_) sort_by_row();
+      if (!prepare_products(grow)) return false;
+      multiply_all();
+    }
+    linear_ = {1, 0, row_, x_, n_, Real(1), sorted_};
+    return true;
+  }
+
+  // apple: rows and values without zeros, and the parents that the example has.
+  inline __attribute__((always_inline)) bool load_rows(const pm_chunk& c, int64_t e, bool grow) {
+    if (clean(c, e)) {
+      const int64_t first = c.indptr[e];
+      n_ = n_partners_ = c.indptr[e + 1] - first;
+      partner_row_ = static_cast<const uint32_t*>(c.indices) + first;
+      partner_x_ = reinterpret_cast<const Real*>(c.values + first);
+      linear_ = {1, 0, partner_row_, partner_x_, n_, Real(1), sorted_};
+    } else if (!copy_rows(c, e, grow)) {
+      return false;
+    }
+    parents_->find(partner_row_, partner_x_, n_partners_, sorted_);
+    return true;
+  }
+
+  // Those that do not serve as they are.
+  __attribute__((noinline)) bool copy_rows(const pm_chunk& c, int64_t e, bool grow) {
+    const pm_parents& p = *model_.parents;
+    const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
+    const uint64_t room = rows_known();
+    sorted_ = true;
+    n_ = 0;
+    for (int64_t k = c.indptr[e]; k < c.indptr[e + 1]; ++k) {
       if (c.values[k] == 0) continue;
       if (rows[k] >= room) {
         if (grow) return false;
@@ -280,7 +291,6 @@ class Example {
     linear_ = {1, 0, row_, x_, n_, Real(1), sorted_};
     partner_row_ = row_, partner_x_ = x_, n_partners_ = n_;
     if (p.fields) choose_partners(p);
-    parents_->find(partner_row_, partner_x_, n_partners_, sorted_);
     return true;
   }
 
@@ -294,7 +304,7 @@ class Example {
     partner_row_ = last_row_, partner_x_ = last_x_;
   }
 
-  bool look_up(bool learning) {
+  inline __attribute__((always_inline)) bool look_up(bool learning) {
     if (!parents_->looked_up()) {
       parents_->lay_out();
       parents_->ask_for_first();

@@ -151,6 +151,31 @@ inline __attribute__((always_inline)) Octet one_at(int64_t n) {
   return load(kOne + 8 - n);
 }
 
+// out[j] = base + 16 (lower half of keys[j] & mask) for j < n; numbers behind them are written too. Lists are short: the
+// compiler's own loops take the last ones one by one.
+template <class Key>
+inline __attribute__((always_inline)) void list_addresses(const Key* keys, int64_t n, uint64_t mask, char* base, char** out) {
+  int64_t j = 0;
+#if defined(__AVX2__)
+  const __m256i masks = _mm256_set1_epi64x(static_cast<int64_t>(mask & 0xffffffff));
+  const __m256i start = _mm256_set1_epi64x(reinterpret_cast<int64_t>(base));
+  const auto four = [&](__m256i key) __attribute__((always_inline)) {
+    const __m256i place = _mm256_slli_epi64(_mm256_and_si256(key, masks), 4);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + j), _mm256_add_epi64(place, start));
+  };
+  if constexpr (sizeof(Key) == 8) {
+    for (; j + 4 <= n; j += 4) four(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(keys + j)));
+  } else {
+    alignas(32) static constexpr int32_t kFirst[8] = {-1, -1, -1, -1};
+    for (; j + 4 <= n; j += 4) four(_mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(keys + j))));
+    const __m128i last = _mm_loadu_si128(reinterpret_cast<const __m128i*>(kFirst + 4 - (n - j)));
+    four(_mm256_cvtepu32_epi64(_mm_maskload_epi32(reinterpret_cast<const int*>(keys + j), last)));
+    return;
+  }
+#endif
+  for (; j < n; ++j) out[j] = base + 16 * (static_cast<uint32_t>(keys[j]) & mask);
+}
+
 #if defined(__AVX__)
 // The four numbers at `low`, then the four at `high`.
 inline __attribute__((always_inline)) Octet load_quads(const float* low, const float* high) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 namespace pm {
 namespace PM_ISA {
@@ -15,6 +16,27 @@ constexpr double kSolved = 1 << 24;    // from this e^(yp) on the logistic loss 
                                        // does the example count in the mean scale of those that are
 constexpr double kSmallStep = 1e-6;    // below this the closed forms lose digits and the plain gradient is exact enough
 
+// e^t for |t| <= 1/2, to 14 digits: Taylor's series, grouped so that few terms wait for others.
+inline __attribute__((always_inline)) double exp_near_zero(double t) {
+  const double t2 = t * t, t4 = t2 * t2;
+  const double low = (1.0 + t) + t2 * (1.0 / 2 + t * (1.0 / 6));
+  const double middle = (1.0 / 24 + t * (1.0 / 120)) + t2 * (1.0 / 720 + t * (1.0 / 5040));
+  const double high = (1.0 / 40320 + t * (1.0 / 362880)) + t2 * (1.0 / 3628800 + t * (1.0 / 39916800));
+  return low + t4 * (middle + t4 * high);
+}
+
+// e^x to 13 digits for |x| <= 700: 2^n e^t with a whole n and a small t. Its bits do not depend on a library.
+inline __attribute__((always_inline)) double exponential(double x) {
+  constexpr double kWhole = 6755399441055744.0;  // 1.5 * 2^52: added, it leaves a whole number in the last bits
+  const double shifted = x * 1.4426950408889634 + kWhole, n = shifted - kWhole;
+  uint64_t bits;
+  std::memcpy(&bits, &shifted, sizeof bits);
+  bits = (bits + 1023) << 52;
+  double power;
+  std::memcpy(&power, &bits, sizeof power);
+  return power * exp_near_zero(x - n * 0.6931471805599453);
+}
+
 // A prediction p for the target y, and what the loss knows about it: e^(yp) or e^p, and 1 / (1 + e), each taken once.
 struct Point {
   Loss loss;
@@ -22,7 +44,7 @@ struct Point {
 };
 
 inline __attribute__((always_inline)) Point at(Loss loss, double p, double y, double tau) {
-  const double e = loss == kLogistic ? std::exp(y * p) : loss == kPoisson ? std::exp(p) : 0.0;
+  const double e = loss == kLogistic ? exponential(y * p) : loss == kPoisson ? exponential(p) : 0.0;
   return {loss, p, y, tau, e, 1.0 / (1.0 + e)};
 }
 
@@ -88,16 +110,21 @@ inline bool peer_learns(const Point& a) {
   }
 }
 
-// e^d for 0 <= d <= 1, to 9 digits: Taylor's series around the middle.
-inline __attribute__((always_inline)) double exp_below_one(double d) {
-  const double t = d - 0.5, t2 = t * t, t4 = t2 * t2;
-  const double low = (1.0 + t) + t2 * (1.0 / 2 + t * (1.0 / 6));
-  const double high = (1.0 / 24 + t * (1.0 / 120)) + t2 * (1.0 / 720 + t * (1.0 / 5040)) +
-                      t4 * (1.0 / 40320 + t * (1.0 / 362880));
-  return 1.6487212707001282 * (low + t4 * high);
+// e^d for 0 <= d <= 1: the series around the middle.
+inline __attribute__((always_inline)) double exp_below_one(double d) { return 1.6487212707001282 * exp_near_zero(d - 0.5); }
+
+// How far the margin m moves in a gradient flow on the logistic loss: m + e^m grows by the gain. Divided by 1 + e^m, the
+// move d solves d + c (e^d - 1 - d) = first, with c = e^m / (1 + e^m). Here is d / first, by six terms of the solution's
+// series for first < 0.1, 7 digits; grouped so that few wait for others.
+inline __attribute__((always_inline)) double short_logistic_flow(double first, double c) {
+  const double ff = first * first, cc = c * c;
+  const double third = (0.5 * c - 1.0 / 6) + first * (c * (5.0 / 12 - 0.625 * c) - 1.0 / 24);
+  const double fifth = ((5.0 / 24 * c - 1.0 / 120) + cc * (0.875 * c - 0.875)) +
+                       first * ((7.0 / 90 * c - 1.0 / 720) + cc * ((1.75 * c - 49.0 / 72) - 21.0 / 16 * cc));
+  return (1.0 - 0.5 * (first * c)) + ff * c * (third + ff * fifth);
 }
 
-// The longer moves of logistic_flow, below.
+// The longer moves.
 inline __attribute__((noinline)) double long_logistic_flow(double from, double exp_from, double gain, double first,
                                                            double c) {
   if (first < 0.9) {  // Padé's approximant of first degrees to the solution, and a step of Halley's method: 7 digits
@@ -110,26 +137,12 @@ inline __attribute__((noinline)) double long_logistic_flow(double from, double e
   double m = from + first;
   if (m > 1.0) m = std::min(m, std::log(target));
   for (int i = 0; i < 20; ++i) {
-    const double e = std::exp(m);
+    const double e = exponential(m);
     const double change = (m + e - target) / (1.0 + e);
     m -= change;
     if (std::fabs(change) < 1e-4) break;  // Newton's method doubles the digits: the error is now below 1e-8
   }
   return m - from;
-}
-
-// How far the margin moves in a gradient flow on the logistic loss: to the m that solves m + e^m = from + e^from + gain.
-// Divided by 1 + e^from, the move d solves d + c (e^d - 1 - d) = first, with c = e^from / (1 + e^from).
-inline __attribute__((always_inline)) double logistic_flow(double from, double exp_from, double share, double gain) {
-  const double first = gain * share, c = exp_from * share;
-  if (first < 0.1) {  // six terms of the solution's series, 7 digits; grouped so that few wait for others
-    const double ff = first * first, cc = c * c;
-    const double third = (0.5 * c - 1.0 / 6) + first * (c * (5.0 / 12 - 0.625 * c) - 1.0 / 24);
-    const double fifth = ((5.0 / 24 * c - 1.0 / 120) + cc * (0.875 * c - 0.875)) +
-                         first * ((7.0 / 90 * c - 1.0 / 720) + cc * ((1.75 * c - 49.0 / 72) - 21.0 / 16 * cc));
-    return first * ((1.0 - 0.5 * (first * c)) + ff * c * (third + ff * fifth));
-  }
-  return long_logistic_flow(from, exp_from, gain, first, c);
 }
 
 inline double other_invariant_step(const Point& a, double H, double q) {
@@ -159,13 +172,13 @@ inline double other_invariant_step(const Point& a, double H, double q) {
 }
 
 // How far to follow the features: the prediction moves by step * q. H is learning rate times importance and q the
-// prediction's change for a unit step.
+// prediction's change for a unit step. What depends on q waits for the whole example, so as little as possible does.
 inline __attribute__((always_inline)) double invariant_step(const Point& a, double H, double q) {
   if (a.loss != kLogistic) return other_invariant_step(a, H, q);
-  const double Hq = H * q;
   if (a.e >= kSolved) return 0.0;
-  if (Hq * a.share < kSmallStep) return a.y * H * a.share;
-  return a.y * logistic_flow(a.y * a.p, a.e, a.share, Hq) * (1.0 / q);  // the inverse does not wait for the flow
+  const double rate = H * a.share, first = q * rate, c = a.e * a.share;
+  if (first < 0.1) return a.y * rate * short_logistic_flow(first, c);
+  return a.y * long_logistic_flow(a.y * a.p, a.e, H * q, first, c) / q;
 }
 
 }  // namespace PM_ISA

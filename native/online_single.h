@@ -30,21 +30,27 @@ class Single : Slots<Real, Way> {
     G_ = start + step;
     x_ = start + 2 * step;
     at_ = reinterpret_cast<S**>(start + 3 * step);
-    born_at_ = reinterpret_cast<uint32_t*>(at_ + max_features + 1 + kLanes);
+    product_at_ = at_ + max_features + 1 + 2 * kLanes;
+    born_at_ = reinterpret_cast<uint32_t*>(product_at_ + products_listed(model, max_expanded));
     marks_ = reinterpret_cast<uint8_t*>(born_at_ + (model.parents ? max_expanded : 0));
     nothing_.s = 1;
   }
   static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
     return Example<Real>::bytes(model, max_features, max_expanded) + 128 +
            3 * (max_expanded + 1 + 4 * 16) * static_cast<int64_t>(sizeof(Real)) +
-           (max_features + 1 + kLanes) * static_cast<int64_t>(sizeof(S*)) +
+           (max_features + 1 + 2 * kLanes + products_listed(model, max_expanded)) * static_cast<int64_t>(sizeof(S*)) +
            (model.parents ? max_expanded : 0) * static_cast<int64_t>(sizeof(uint32_t)) + max_expanded / kLanes + 2 * kLanes;
+  }
+
+  // apple: room for the slots of all products of an example, and of those that are asked for behind them.
+  static int64_t products_listed(const pm_online& model, int64_t max_expanded) {
+    return model.parents ? max_expanded + kPlacesAhead + 2 * kLanes : 0;
   }
 
   Example<Real>& example() { return example_; }
 
   // Scaled dot product of the loaded example; learning first rescales the features whose values have grown.
-  double dot(bool learning) {
+  inline __attribute__((always_inline)) double dot(bool learning) {
     if constexpr (sizeof(Real) == sizeof(float))
       if (in_octets()) return learning ? dot_of_octets<true>() : dot_of_octets<false>();
     return dot_one_by_one(learning);
@@ -120,7 +126,7 @@ class Single : Slots<Real, Way> {
   void prefetch_announced() {
     const pm_region& r = m_.regions[0];
     const S* const slots = static_cast<const S*>(r.slots);
-    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
+    const uint64_t mask = mask_of(r);
     for (; upcoming_.next < upcoming_.stop; ++upcoming_.next) {
       const uint64_t key = upcoming_.wide ? *upcoming_.at<uint64_t>() : *upcoming_.at<uint32_t>();
       __builtin_prefetch(slots + (static_cast<uint32_t>(key) & mask), 1);
@@ -148,10 +154,9 @@ class Single : Slots<Real, Way> {
     const double g2 = h * d * d;
     if (!(g2 > 0)) return 0;
     scales.add(h, squares);
-    const double m = scales.mean(), H = step_size(way_, m_) * h;
+    const double H = step_size(way_, m_) * h * scales.mean();
     const double q = way_.adaptive() ? directions(first, last, static_cast<Real>(g2)) : squares;
-    const double u = way_.invariant() && q > 0 ? invariant_step(at, H, q * m) : -d * H;
-    return static_cast<Real>(u * m);
+    return static_cast<Real>(way_.invariant() && q > 0 ? invariant_step(at, H, q) : -d * H);
   }
 
   inline __attribute__((always_inline)) void finish_update(double h, bool learns, Real base, Real products) {
@@ -172,7 +177,7 @@ class Single : Slots<Real, Way> {
   bool in_a_row(const Run<Real>& run) const {
     return run.neighbours() && place(run, 0) + static_cast<uint64_t>(run.count) <= m_.regions[run.degree - 1].n_slots;
   }
-  double dot_one_by_one(bool learning) {
+  __attribute__((noinline)) double dot_one_by_one(bool learning) {
     n_ = 0;
     rescaled_ = false;
     const auto gather = [&](const Run<Real>& run) {
@@ -238,7 +243,7 @@ class Single : Slots<Real, Way> {
 
   // ---- eight features at a time ----
   template <bool learning>
-  double dot_of_octets() {
+  inline __attribute__((always_inline)) double dot_of_octets() {
     Sums sums;
     n_ = n_features_ = n_born_ = 0;
     rescaled_ = false;
@@ -259,47 +264,48 @@ class Single : Slots<Real, Way> {
   template <bool learning>
   inline __attribute__((always_inline)) void gather_linear(const Run<Real>& run, Sums& sums) {
     keeps_ = keeps(way_, m_, 1);
-    if (in_a_row(run)) return gather_at<learning, true>(run, InOrder{region(run) + place(run, 0)}, Nothing{}, sums);
-    list_slots(run);
+    linear_in_a_row_ = in_a_row(run);
+    if (linear_in_a_row_) return gather_at<learning, true>(run, InOrder{region(run) + place(run, 0)}, Nothing{}, sums);
+    list_slots(run, at_);
+    if (m_.intercept) at_[run.count] = intercept();
     gather_at<learning, true>(run, Listed{at_}, Nothing{}, sums);
   }
 
-  // Lists the slots of the linear part, then the intercept and slots of nothing: addresses are made eight at once, and
-  // serve twice.
-  void list_slots(const Run<Real>& run) {
-    const pm_region& r = m_.regions[0];
-    S* const slots = static_cast<S*>(r.slots);
-    S** const at = at_;
-    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
-    const uint64_t* const ids = run.ids;
-    const uint32_t* const keys = run.keys;
-    const int64_t count = run.count;
-    if (ids)
-      for (int64_t j = 0; j < count; ++j) at[j] = slots + (static_cast<uint32_t>(ids[j]) & mask);
-    else
-      for (int64_t j = 0; j < count; ++j) at[j] = slots + (keys[j] & mask);
-    for (int64_t k = 0; k < kLanes; ++k) at[count + k] = &nothing_;
-    if (m_.intercept) at[count] = intercept();
+  uint64_t mask_of(const pm_region& r) const { return r.hashed ? r.n_slots - 1 : ~uint64_t{0}; }
+
+  // Lists the slots of a run, then slots of nothing: addresses are made four at once, and serve twice.
+  void list_slots(const Run<Real>& run, S** at) const {
+    char *const start = reinterpret_cast<char*>(region(run) + run.base), **const out = reinterpret_cast<char**>(at);
+    const uint64_t mask = mask_of(m_.regions[run.degree - 1]);
+    run.ids ? list_addresses(run.ids, run.count, mask, start, out) : list_addresses(run.keys, run.count, mask, start, out);
+    for (int64_t k = 0; k < kLanes; ++k) at[run.count + k] = const_cast<S*>(&nothing_);
   }
 
   template <bool learning>
   __attribute__((noinline)) void gather_products(const Run<Real>& run, Sums& sums) {
     const pm_region& r = m_.regions[run.degree - 1];
     S* const slots = region(run);
-    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0}, next = run.next_base;
-    const uint32_t* const later = run.keys + run.ahead;
-    const ByKey slot{slots, run.keys, run.base, mask};
+    const uint64_t mask = mask_of(r), next = run.next_base;
     keeps_ = keeps(way_, m_, run.degree);
-    if (in_a_row(run)) {
-      gather_at<learning, false>(run, InOrder{slots + place(run, 0)}, Nothing{}, sums);
-    } else if ((run.ahead || next != run.base) && r.n_slots * sizeof(S) > kCached) {
-      // Inlined by force: a function that does nothing but ask counts as one without effect, and its calls are removed.
-      gather_at<learning, false>(run, slot, [=](int64_t j) __attribute__((always_inline)) {
-        for (int64_t k = j; k < j + 4; ++k) __builtin_prefetch(slots + ((next + later[k]) & mask), 1);
+    if (in_a_row(run)) return gather_at<learning, false>(run, InOrder{slots + place(run, 0)}, Nothing{}, sums);
+    const bool far = r.n_slots * sizeof(S) > kCached;
+    // What is asked for is inlined by force: a function that does nothing else counts as one without effect.
+    if (m_.parents) {  // one run, whose slots lie behind base 0
+      list_slots(run, product_at_);
+      const Listed slot{product_at_};
+      if (!far || run.count <= run.ahead || !run.ahead) return gather_at<learning, false>(run, slot, Nothing{}, sums);
+      S* const* const later = product_at_ + run.ahead;
+      std::fill(product_at_ + run.count + kLanes, product_at_ + run.count + run.ahead, &nothing_);
+      return gather_at<learning, false>(run, slot, [=](int64_t j) __attribute__((always_inline)) {
+        for (int64_t k = j; k < j + 4; ++k) __builtin_prefetch(later[k], 1);
       }, sums);
-    } else {
-      gather_at<learning, false>(run, slot, Nothing{}, sums);
     }
+    const ByKey slot{slots, run.keys, run.base, mask};
+    if (next == run.base || !far) return gather_at<learning, false>(run, slot, Nothing{}, sums);
+    const uint32_t* const later = run.keys;
+    gather_at<learning, false>(run, slot, [=](int64_t j) __attribute__((always_inline)) {
+      for (int64_t k = j; k < j + 4; ++k) __builtin_prefetch(slots + ((next + later[k]) & mask), 1);
+    }, sums);
   }
 
   // `ask` is called with every fourth feature. The intercept follows the linear part.
@@ -378,15 +384,16 @@ class Single : Slots<Real, Way> {
   double directions_while_asking(int64_t first, int64_t last, Real g2) {
     const pm_region& r = m_.regions[0];
     const S* const slots = static_cast<const S*>(r.slots);
-    const uint64_t mask = r.hashed ? r.n_slots - 1 : ~uint64_t{0};
+    const uint64_t mask = mask_of(r);
     const Index* const indices = static_cast<const Index*>(upcoming_.indices);
     int64_t next = upcoming_.next;
     const int64_t stop = std::min(upcoming_.stop, upcoming_.end - kLanes + 1);
     const double moves = directions(first, last, g2, [&](int64_t) __attribute__((always_inline)) {
       if (next >= stop) return;
       __builtin_prefetch(indices + next + kIndicesAhead);
-      for (int64_t k = next; k < next + kLanes; ++k)
-        __builtin_prefetch(slots + (static_cast<uint32_t>(indices[k]) & mask), 1);
+#pragma GCC unroll 8
+      for (int64_t k = 0; k < kLanes; ++k)
+        __builtin_prefetch(slots + (static_cast<uint32_t>(indices[next + k]) & mask), 1);
       next += kLanes;
     });
     upcoming_.next = next;
@@ -412,9 +419,9 @@ class Single : Slots<Real, Way> {
     if constexpr (sizeof(Real) == sizeof(float)) {
       if (in_octets()) {
         n_ = 0;
-        scatter_run<true>(example_.linear(), base);
+        scatter_linear(example_.linear(), base);
         if (example_.has_products())
-          example_.each_product([&](const Run<Real>& run) { scatter_run<false>(run, products); });
+          example_.each_product([&](const Run<Real>& run) { scatter_products(run, products); });
         return;
       }
     }
@@ -437,16 +444,16 @@ class Single : Slots<Real, Way> {
     example_.each_product(write);
   }
 
-  template <bool linear>
-  void scatter_run(const Run<Real>& run, Real u) {
+  // Where slots stand was found out when they were gathered.
+  inline __attribute__((always_inline)) void scatter_linear(const Run<Real>& run, Real u) {
+    if (linear_in_a_row_) return scatter_at<true>(run, InOrder{region(run) + place(run, 0)}, u);
+    scatter_at<true>(run, Listed{at_}, u);
+  }
+  __attribute__((noinline)) void scatter_products(const Run<Real>& run, Real u) {
     const pm_region& r = m_.regions[run.degree - 1];
-    if (in_a_row(run)) {  // as when they were gathered
-      scatter_at<linear>(run, InOrder{region(run) + place(run, 0)}, u);
-    } else if (linear) {
-      scatter_at<linear>(run, Listed{at_}, u);
-    } else {
-      scatter_at<linear>(run, ByKey{region(run), run.keys, run.base, r.hashed ? r.n_slots - 1 : ~uint64_t{0}}, u);
-    }
+    if (in_a_row(run)) return scatter_at<false>(run, InOrder{region(run) + place(run, 0)}, u);
+    if (m_.parents) return scatter_at<false>(run, Listed{product_at_}, u);
+    scatter_at<false>(run, ByKey{region(run), run.keys, run.base, mask_of(r)}, u);
   }
 
   template <bool linear, class SlotOf>
@@ -484,9 +491,11 @@ class Single : Slots<Real, Way> {
   int64_t n_ = 0, n_base_ = 0, n_features_ = 0;  // numbers in the arrays; those of base features; those of features
   double now_ = 0, squares_ = 0;  // squares_: of the scaled features, the intercept's 1 among them
   double base_dot_ = 0, base_squares_ = 0;
+  bool linear_in_a_row_ = false;  // whether the slots of the linear part are neighbours
   S nothing_{};
   Real *w_, *G_, *x_;
-  S** at_;          // slots of the linear part
+  S** at_;          // slots of the linear part,
+  S** product_at_;  // and of products, in apple
   uint32_t* born_at_;    // apple: which products of the example had not been seen, in single precision
   int64_t n_born_ = 0;
   uint8_t* marks_;  // of a run: a bit for each feature whose scale is to grow

@@ -63,9 +63,9 @@ class Parents {
         trial_(take<uint32_t>(memory, p_.joined ? expanded : 0)),
         trial_product_(take<Real>(memory, p_.joined ? expanded : 0)),
         id_(take<uint64_t>(memory, keyed(model) ? expanded : 0)), owner_(take<pm_product>(memory, keyed(model) ? expanded : 0)),
-        met_(take<uint32_t>(memory, n + 1)), factor_(take<uint32_t>(memory, n + 1)), quadrupled_(take<uint32_t>(memory, n + 8)),
+        met_(take<uint32_t>(memory, n + 1)), quadrupled_(take<uint32_t>(memory, n + 8)),
         factors_(take<uint64_t>(memory, n / 64 + 1)), left_out_(take<uint64_t>(memory, n / 64 + 1)),
-        out_(take<uint64_t>(memory, p_.words + 1)), filter_(take<uint64_t>(memory, filter_words(model))) {}
+        out_(take<uint64_t>(memory, p_.words + 1)), filter_(take<uint64_t>(memory, filter_words(model))), looked_up_(keyed(model) || p_.joined) {}
   static int64_t bytes(const pm_online& model, int64_t n, int64_t expanded) {
     const pm_parents& p = *model.parents;
     const int64_t tried = p.joined ? expanded : 0, asked = keyed(model) ? expanded : 0;
@@ -73,7 +73,7 @@ class Parents {
            taken<int64_t>(p.n) + taken<uint64_t>(n) + 2 * taken<uint32_t>(expanded + kBehind) +
            taken<Real>(expanded + kBehind) +
            taken<uint32_t>(tried) + taken<Real>(tried) + taken<uint64_t>(asked) + taken<pm_product>(asked) +
-           2 * taken<uint32_t>(n + 1) + taken<uint32_t>(n + 8) + 2 * taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) +
+           taken<uint32_t>(n + 1) + taken<uint32_t>(n + 8) + 2 * taken<uint64_t>(n / 64 + 1) + taken<uint64_t>(p.words + 1) +
            taken<uint64_t>(filter_words(model));
   }
 
@@ -88,33 +88,45 @@ class Parents {
   // Whether products are found by key, in slots that hold a tag.
   static bool keyed(const pm_online& model) { return model.parents->block == 0 && !model.regions[1].hashed; }
   // Whether products are looked up one by one before they are gathered.
-  bool looked_up() const { return keyed(model_) || p_.joined; }
+  bool looked_up() const { return looked_up_; }
 
   // Finds the parents that this example has. No value is zero; with few bits two features may share a row.
-  void find(const uint32_t* rows, const Real* x, int64_t n, bool sorted) {
+  inline __attribute__((always_inline)) void find(const uint32_t* rows, const Real* x, int64_t n, bool sorted) {
     rows_ = rows, x_ = x, n_ = n, sorted_ = sorted, n_active_ = 0;
     if (p_.n == 0) return;
-    std::memset(present_, 0, static_cast<size_t>(p_.words) * sizeof(uint64_t));
-    std::memset(factors_, 0, static_cast<size_t>(n / 64 + 1) * sizeof(uint64_t));
     const int64_t n_met = meet_factors();
     // What there is goes into a list and the list grows by 0 or 1: a branch for each could not be foreseen.
-    bool aligned = n == p_.n_factors && n_met == n;
     int64_t n_active = 0;
     const auto add = [&](uint32_t parent, Real value, bool there) __attribute__((always_inline)) {
       active_[n_active] = parent, value_[n_active] = value;
       n_active += there;
     };
-    for (int64_t i = 0; i < n_met; ++i) {
-      const uint32_t k = met_[i], f = factor_[i] - 1;
-      aligned &= f == k;
-      const uint64_t bit = uint64_t{1} << (f & 63);
-      if (present_[f >> 6] & bit) continue;  // a second feature of this row: a parent is there once
-      present_[f >> 6] |= bit;
-      position_[f] = k;
-      factors_[k >> 6] |= uint64_t{1} << (k & 63);
-      add(p_.single[f] - 1, x[k], p_.single[f]);
+    if (sorted && p_.words == 1 && n < 64) {  // as in most tables: what bits there are stays in registers
+      uint64_t present = 0, factors = 0;
+      for (int64_t i = 0; i < n_met; ++i) {
+        const uint32_t k = met_[i], f = factor_of(k) - 1;
+        present |= uint64_t{1} << f, factors |= uint64_t{1} << k;
+        position_[f] = k;
+        add(p_.single[f] - 1, x[k], p_.single[f]);
+      }
+      present_[0] = present, factors_[0] = factors;
+      aligned_ = n == p_.n_factors && n_met == n;
+    } else {
+      clear(present_, p_.words);
+      clear(factors_, n / 64 + 1);
+      bool aligned = n == p_.n_factors && n_met == n;
+      for (int64_t i = 0; i < n_met; ++i) {
+        const uint32_t k = met_[i], f = factor_of(k) - 1;
+        aligned &= f == k;
+        const uint64_t bit = uint64_t{1} << (f & 63);
+        if (present_[f >> 6] & bit) continue;  // a second feature of this row: a parent is there once
+        present_[f >> 6] |= bit;
+        position_[f] = k;
+        factors_[k >> 6] |= uint64_t{1} << (k & 63);
+        add(p_.single[f] - 1, x[k], p_.single[f]);
+      }
+      aligned_ = aligned;
     }
-    aligned_ = aligned;
     for (int64_t a = 0; a < n_active; ++a) {
       const uint32_t parent = active_[a];
       for (int64_t c = p_.children[parent]; c < p_.children[parent + 1]; ++c) {
@@ -141,24 +153,14 @@ class Parents {
   }
 
   // The products whose slots follow from parent and row: those of blocks, and hashed ones.
-  void lay_out() {
+  inline __attribute__((always_inline)) void lay_out() {
     n_places_ = 0;
     if (n_active_ == 0) return;
     find_rows();
 #if defined(__AVX2__) && defined(__BMI2__)
-    if constexpr (sizeof(Real) == sizeof(float)) return lay_out_eight();
+    if constexpr (sizeof(Real) == sizeof(float)) return p_.block ? lay_out_eight<false>() : lay_out_eight<true>();
 #endif
-    for (int64_t i = 0; i < n_active_; ++i) {
-      each_piece_of(i, [&](uint32_t parent, Real a, int64_t from, int64_t to) {
-        const Way way = way_to(parent);
-        for (int64_t k = from; k < to; ++k) {
-          place_[n_places_] = way(where_[k]);
-          row_[n_places_] = rows_[k];
-          product_[n_places_++] = a * x_[k];
-        }
-      });
-      end_[i] = n_places_;
-    }
+    lay_out_one_by_one();
   }
 
   // The slots of the first products are asked for while the base features are gathered.
@@ -247,29 +249,41 @@ class Parents {
     });
   }
 
-  // met_: the features that are factors, and factor_: which, counted from 1. The answer: how many.
+  // Most often there is one word, and a call would take longer than all else.
+  static void clear(uint64_t* words, int64_t n) {
+    words[0] = 0;
+    if (n > 1) std::memset(words + 1, 0, static_cast<size_t>(n - 1) * sizeof(uint64_t));
+  }
+
+  // met_: the features that are factors. The answer: how many.
   int64_t meet_factors() {
-    const auto factor_of = [this](int64_t k) { return p_.factor_of_row[std::min<int64_t>(rows_[k], p_.n_rows)]; };
-    int64_t met = 0, near = n_;
-    const bool far = p_.n_rows > PM_NEAR_ROWS;
-    if (far) near = near_factors();
-    for (int64_t i = 0; i < near; ++i) {
-      const uint32_t k = far ? met_[i] : static_cast<uint32_t>(i), f = factor_of(k);
-      met_[met] = k, factor_[met] = f;
-      met += f != 0;
+    if (p_.n_rows > PM_NEAR_ROWS) return meet_far_factors();
+    const uint32_t *const rows = rows_, *const factor_of_row = p_.factor_of_row;
+    const uint32_t none = static_cast<uint32_t>(p_.n_rows);
+    int64_t met = 0;
+    for (int64_t k = 0; k < n_; ++k) {
+      met_[met] = static_cast<uint32_t>(k);
+      met += factor_of_row[std::min(rows[k], none)] != 0;
     }
     return met;
   }
-  // met_: the features that may be factors. Few are where rows are many, and then factor_of_row lies in a far cache.
-  int64_t near_factors() {
-    int64_t near = 0;
+  // Where rows are many, factor_of_row lies in a far cache and few features are factors: bits tell most of the others.
+  int64_t meet_far_factors() {
+    int64_t near = 0, met = 0;
     for (int64_t k = 0; k < n_; ++k) {
       const uint32_t bit = rows_[k] % PM_NEAR_ROWS;
       met_[near] = static_cast<uint32_t>(k);
       near += p_.near_rows[bit >> 6] >> (bit & 63) & 1;
     }
-    return near;
+    for (int64_t i = 0; i < near; ++i) {
+      const uint32_t k = met_[i];
+      met_[met] = k;
+      met += factor_of(k) != 0;
+    }
+    return met;
   }
+  // Which factor a feature is, counted from 1; 0: none.
+  uint32_t factor_of(int64_t k) const { return p_.factor_of_row[std::min<int64_t>(rows_[k], p_.n_rows)]; }
 
   template <class Visit>
   void each_piece_of(int64_t a, Visit&& visit) const {
@@ -281,10 +295,23 @@ class Parents {
     aligned_ ? aligned_pieces(excluded, piece) : cut_pieces(excluded, piece);
   }
 
+  __attribute__((noinline)) void lay_out_one_by_one() {
+    for (int64_t i = 0; i < n_active_; ++i) {
+      each_piece_of(i, [&](uint32_t parent, Real a, int64_t from, int64_t to) {
+        const Way way = way_to(parent);
+        for (int64_t k = from; k < to; ++k) {
+          place_[n_places_] = way(where_[k]);
+          row_[n_places_] = rows_[k];
+          product_[n_places_++] = a * x_[k];
+        }
+      });
+      end_[i] = n_places_;
+    }
+  }
+
 #if defined(__AVX2__) && defined(__BMI2__)
   // The same, eight at once. The loops work on copies of members, which stay in registers: what is stored as a vector might
   // be any member.
-  void lay_out_eight() { p_.block ? lay_out_eight<false>() : lay_out_eight<true>(); }
   template <bool hashed>
   void lay_out_eight() {
     const int64_t n = n_, n_active = n_active_, words = p_.words;
@@ -321,7 +348,7 @@ class Parents {
 
   // left_out_: the features whose products with the parent belong to another.
   void leave_out(const uint64_t* excluded) {
-    std::memset(left_out_, 0, static_cast<size_t>(n_ / 64 + 1) * sizeof(uint64_t));
+    clear(left_out_, n_ / 64 + 1);
     for (int64_t w = 0; w < p_.words; ++w)
       for (uint64_t bits = excluded[w] & present_[w]; bits; bits &= bits - 1) {
         const uint32_t k = position_[w * 64 + __builtin_ctzll(bits)];
@@ -482,10 +509,11 @@ class Parents {
   Real* trial_product_;
   uint64_t* id_;
   pm_product* owner_;
-  uint32_t *met_, *factor_, *quadrupled_;
+  uint32_t *met_, *quadrupled_;
   uint64_t *factors_, *left_out_;  // bits of features: those that are factors, and those that are left out
   uint64_t* out_;  // bits of the factors that the example has: those that are left out
   uint64_t* filter_;
+  const bool looked_up_;
   bool filtered_ = false;
   uint64_t looked_ = 0;
   const uint32_t *rows_ = nullptr, *where_ = nullptr;

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-#define PM_INTERFACE_VERSION 13
+#define PM_INTERFACE_VERSION 14
 #define PM_API __attribute__((visibility("default")))
 
 typedef enum {
@@ -357,6 +357,8 @@ PM_API int32_t pm_word_rows(const char* data, int64_t n_bytes, const int64_t* of
 PM_API int32_t pm_hash_rows(const pm_chunk* chunk, uint64_t* hashes);
 // Whether the indices of every example, 32 bits wide, rise.
 PM_API int32_t pm_rows_rise(const pm_chunk* chunk);
+// Whether the n + 1 starts of examples begin at 0 or more and never fall.
+PM_API int32_t pm_starts_rise(const int64_t* indptr, int64_t n);
 // Copies the features of all examples, those of each by rising index (of equal ones in their order), to arrays as long as
 // those of the chunk between the first of them and the last.
 PM_API int32_t pm_sort_rows(const pm_chunk* chunk, uint32_t* indices, float* values, uint16_t* fields);

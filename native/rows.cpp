@@ -39,6 +39,12 @@ int32_t pm_hash_rows(const pm_chunk* chunk, uint64_t* hashes) {
   return PM_OK;
 }
 
+int32_t pm_starts_rise(const int64_t* indptr, int64_t n) {
+  int64_t fallen = indptr[0] < 0;
+  for (int64_t e = 0; e < n; ++e) fallen |= indptr[e + 1] < indptr[e];
+  return !fallen;
+}
+
 int32_t pm_rows_rise(const pm_chunk* chunk) {
   const uint32_t* const rows = static_cast<const uint32_t*>(chunk->indices);
   for (int64_t e = 0; e < chunk->n; ++e)

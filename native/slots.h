@@ -123,9 +123,12 @@ class Slots {
       const OctetMask grown = (small > 1.0f) | (small < -1.0f) | (s == 0.0f);
       *marks = static_cast<uint8_t>(bits_of(grown));
       x = grown ? Octet{} : small;
+      sums.total += grown ? Octet{} : weights * small;  // does not wait for x
+      sums.squares += x * x;
+    } else {
+      sums.add(weights, x);
     }
     store<float>(scaled_x, x);
-    sums.add(weights, x);
   }
   // The slots of lane k, in the lower half, and of lane k + 4.
   template <class SlotAt>

@@ -57,7 +57,7 @@ class Ours:
         if method.name == DEFAULT and self.split.columns is not None:
             whole, test = self._encoded
             source = whole.first(rows)
-            options["heuristic"] = "weight"  # what "auto" is for this encoding, which chunks no longer tell
+            options["heuristic"] = "scaled"  # what "auto" is for columns; encoded ones look like sparse rows
         else:
             examples = self.split.train.first(rows)
             source, test = ArraySource(examples.X, examples.y), ArraySource(self.split.test.X)

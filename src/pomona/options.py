@@ -72,8 +72,8 @@ class LearnOptions:
     #: apple: each round makes s ** alpha monomials parents, s being the mean number of features of an example.
     alpha: float = 1.0
     #: apple: "weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm", a function of
-    #: :class:`pomona.online.heuristics.Statistics`, or "auto": evidence for columns of text whose
-    #: products learn what the words leave, else weight for hat functions and bins, else scaled.
+    #: :class:`pomona.online.heuristics.Statistics`, or "auto": scaled, but evidence for columns of
+    #: text and short sparse rows whose products learn what the others leave.
     heuristic: str | Callable[..., Any] = "auto"
     #: apple: parts of the data, with a round after each but the last.
     epochs: int = 6

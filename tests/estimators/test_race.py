@@ -53,6 +53,24 @@ def test_encodings_of_more_rows_are_not_raced(monkeypatch):
     assert encoding_of(AppleClassifier().fit(X, X[:, 0] * X[:, 1] > 0)) == "hat+standard"
 
 
+def test_rules_for_parents_are_raced(monkeypatch):
+    rules = []
+    start, enter = Race.__init__, Race.enter
+    monkeypatch.setattr(Race, "__init__", lambda self, first: (rules.append(rule(first)), start(self, first))[1])
+    monkeypatch.setattr(Race, "enter", lambda self, one: (rules.append(rule(one)), enter(self, one))[1])
+    X = rows(2500)
+    y = X[:, 0] * X[:, 1] > 0
+    AppleClassifier().fit(X, y)
+    assert rules == ["weight", "weight", "weight", "scaled"]
+    rules.clear()
+    AppleClassifier(heuristic="ssm").fit(X, y)
+    assert rules == ["ssm"] * 3
+
+
+def rule(contender):
+    return contender.model.learner.apple.heuristic
+
+
 def test_many_rows_are_not_raced(monkeypatch):
     monkeypatch.setattr(base, "FEW_EXAMPLES", 100)
     monkeypatch.setattr(Race, "__init__", lambda self, first: pytest.fail("raced"))

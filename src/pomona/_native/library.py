@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import pomona
 
-INTERFACE_VERSION = 13
+INTERFACE_VERSION = 14
 OK, FULL, BAD_INPUT, NOT_FINITE, PAUSE = range(5)
 
 

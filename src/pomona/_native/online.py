@@ -117,6 +117,9 @@ lib.pm_online_expand.argtypes = [
 lib.pm_online_rehash.argtypes = [c.POINTER(OnlineStruct), c.c_int32, c.c_int64, c.POINTER(RegionStruct)]
 
 
+quick.pm_starts_rise.argtypes = [c.c_void_p, c.c_int64]
+
+
 def chunk_struct(
     indptr: NDArray[np.int64],
     indices: NDArray[np.uint64] | NDArray[np.uint32],
@@ -130,7 +133,7 @@ def chunk_struct(
 ) -> ChunkStruct:
     """A view of the arrays of a chunk; they must outlive it."""
     n = len(indptr) - 1
-    if n < 0 or indptr[0] < 0 or indptr[-1] > len(indices) or (indptr[1:] < indptr[:-1]).any():
+    if n < 0 or indptr[-1] > len(indices) or not quick.pm_starts_rise(pointer(indptr, np.int64), n):
         raise ValueError("indptr must rise from 0 or more to at most the number of indices")
     for array in (labels, weights, offsets):
         if array is not None and len(array) != n:

@@ -89,9 +89,9 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
     heuristic : {"auto", "weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm"} or callable, default="auto"
         What makes a monomial matter: the magnitude of its weight, that times its scale, that times the root of its
         squared gradients, or the mean of squared error times squared value over the mean of squared value;
-        ``"auto"`` is evidence, the third, for columns of text whose products learn what the words leave, else weight
-        for hat functions and bins, else scaled, for weights of numbers depend on their unit. The picky ones test each
-        product before it joins the features. A function takes
+        ``"auto"`` is scaled, the second, for weights of numbers depend on their unit, but evidence, the third, for
+        columns of text and short sparse rows whose products learn what the others leave, and maybe weight for few rows
+        (see ``passes``). The picky ones test each product before it joins the features. A function takes
         :class:`pomona.online.heuristics.Statistics` and gives a score a monomial.
     epochs : int, default=6
     schedule : {"auto", "early", "equal"}, default="auto"
@@ -118,8 +118,9 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
         or ``"standard"`` for few rows that are then predicted better (see ``passes``).
     passes : int or "auto", default="auto"
         ``"auto"`` makes two million examples of the data, but at most 20 passes, and the learning rate falls from pass
-        to pass. Up to 10,000 examples in memory it takes 2 or 5 passes instead, up to 2,000 also standardised numbers
-        without hat functions and 20 or 60 passes, if every fifth example, held out, is then predicted better.
+        to pass. Up to 10,000 examples in memory it chooses parents of hat functions by weight, and takes 2 or 5 passes
+        or chooses by scaled weight instead, up to 2,000 also standardised numbers without hat functions and 20 or 60
+        passes, if every fifth example, held out, is then predicted better.
     loss, update, learning_rate, l1, l2, squares, bins, categorical, text, ngrams, bits, memory, shuffle, holdout, \
 patience, multiclass, class_weight, random_state, verbose
         As in :class:`OnlineClassifier`.

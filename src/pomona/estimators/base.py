@@ -29,6 +29,7 @@ from pomona.model.race import Contender, Race
 from pomona.model.start import plain_options
 from pomona.model.train import Trainer, check_fields, names_fields, suited
 from pomona.online.apple import new_learner, plan_rounds
+from pomona.online.heuristics import Heuristic
 from pomona.online.parameters import UPDATES, OnlineParameters, check, degree_of
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
 from pomona.source import open_source
@@ -158,9 +159,10 @@ class OnlineEstimator(PomonaEstimator):
                 contender = replace(contender, learn=with_passes(learn, len(contender.examples)))
             if auto and few and learn.learner == "apple":
 
-                def other(numeric: str) -> Contender:
+                def other(numeric: str, heuristic: str | Heuristic = learn.heuristic) -> Contender:
                     again = replace(self._encode_options(), numeric=numeric)
-                    model = self._start(X, weights, task, learn, again, keep_constant=stream, read=read)
+                    chosen = replace(learn, heuristic=heuristic)
+                    model = self._start(X, weights, task, chosen, again, keep_constant=stream, read=read)
                     return self._contender(model, contender.learn, X, labels, weights).judged_as(contender)
 
                 contender = self._best(contender, other)
@@ -185,13 +187,18 @@ class OnlineEstimator(PomonaEstimator):
             examples = scale_targets(model, examples)
         return Contender(model, learn, examples, source)
 
-    def _best(self, usual: Contender, other: Callable[[str], Contender]) -> Contender:
+    def _best(self, usual: Contender, other: Callable[..., Contender]) -> Contender:
         """Of the ways to learn few examples, the one that held-out examples prefer."""
-        race = Race(usual)
-        for passes in FEWER_PASSES:
-            race.enter(usual.with_passes(passes))
         encoder, fewest = usual.model.encoder, len(usual.examples) <= FEWEST_EXAMPLES
-        if fewest and self.numeric == "auto" and encoder is not None and encoder.has_hats:
+        hats = self.numeric == "auto" and encoder is not None and encoder.has_hats
+        # Products of numbers as they are, which every row has, are soon learnt by heart: other parents come first.
+        first = other("auto", "weight") if hats and usual.learn.heuristic == "auto" else usual
+        race = Race(first)
+        for passes in FEWER_PASSES:
+            race.enter(first.with_passes(passes))
+        if first is not usual:
+            race.enter(usual)
+        if hats and fewest:
             # Products of smooth numbers take longer to learn, and numbers of classes a rate that does not fall.
             smooth = other("standard").with_passes(usual.learn.passes, usual.model.task.kind == "regression")
             race.enter(smooth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,10 @@ def open_data(data: Any, read: ReadOptions, encode: EncodeOptions, made_by: Fami
 
 def plain_options(read: ReadOptions, encode: EncodeOptions, learn: Any) -> dict[str, dict[str, Any]]:
     """The options by group, as a file can hold them: a function is known by its name alone."""
-    groups = {name: asdict(group) for name, group in (("read", read), ("encode", encode), ("learn", learn))}
+    groups = {
+        name: {field.name: getattr(group, field.name) for field in fields(group)}
+        for name, group in (("read", read), ("encode", encode), ("learn", learn))
+    }
     for values in groups.values():
         values.update({name: getattr(v, "__name__", repr(v)) for name, v in values.items() if callable(v)})
     return groups

@@ -455,9 +455,9 @@ def new_learner(
         longest = LONGEST_TEXT if text else LONGEST_ROW if numeric is None else 0
         adapts = longest if options.heuristic == "auto" else 0
         if options.heuristic == "auto":
-            # Weights of numbers as they come depend on their units; hat functions and bins have none.
-            unitless = numeric is not None and bool({"hat", "onehot"} & set(numeric.split("+")))
-            options = replace(options, heuristic="weight" if unitless else "scaled")
+            # The weight of a number depends on its unit. Beside hat functions, which have none, plain weights would leave
+            # the numbers themselves out.
+            options = replace(options, heuristic="scaled")
         # Rows are numbered, not hashed: a feature that may be multiplied must be known.
         return AppleLearner(replace(parameters, bits=None), fields, AppleParameters.from_options(options, adapts))
     return OnlineLearner(parameters, fields)

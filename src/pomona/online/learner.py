@@ -418,7 +418,7 @@ class OnlineLearner:
             )
         if needed > len(self._scratch):
             # More addresses than are needed now: memory is taken as it is touched, and stays when more is needed.
-            self._scratch = np.zeros(max(needed + needed // 4, SCRATCH), np.uint8)
+            self._scratch = np.empty(max(needed + needed // 4, SCRATCH), np.uint8)
 
     def _room(self, n: int) -> NDArray[np.float64]:
         outputs = self.parameters.n_outputs
