@@ -455,8 +455,8 @@ def new_learner(
         longest = LONGEST_TEXT if text else LONGEST_ROW if numeric is None else 0
         adapts = longest if options.heuristic == "auto" else 0
         if options.heuristic == "auto":
-            # The weight of a number depends on its unit. Beside hat functions, which have none, plain weights would leave
-            # the numbers themselves out.
+            # The weight of a number depends on its unit. Beside hat functions, which have none, plain weights would
+            # leave the numbers themselves out.
             options = replace(options, heuristic="scaled")
         # Rows are numbered, not hashed: a feature that may be multiplied must be known.
         return AppleLearner(replace(parameters, bits=None), fields, AppleParameters.from_options(options, adapts))
