@@ -95,8 +95,8 @@ class Example {
   const Run<Real>& linear() const { return linear_; }
   bool has_products() const { return parents_ ? parents_->n_places() != 0 : model_.n_products != 0; }
   template <class Visit>
-  void each_product(Visit&& visit) const {
-    if (parents_) parent_runs(visit);
+  inline __attribute__((always_inline)) void each_product(Visit&& visit) const {
+    if (parents_) visit(products_);
     for (int64_t p = 0; p < model_.n_products; ++p) {
       const int32_t* const fields = model_.products + 3 * p;
       const int degree = degree_of(fields);
@@ -169,16 +169,23 @@ class Example {
 
   // apple: whether the rows and values of example e serve as they are: there is room for all rows, and no value is zero.
   // sorted_: whether they rise. Examples are looked at many at once: one by one, short ones would take far longer.
-  bool clean(const pm_chunk& c, int64_t e) {
-    const int64_t first = c.indptr[e], stop = c.indptr[e + 1];
-    if (sizeof(Real) != sizeof(float) || model_.parents->fields || stop + kBehindRows > c.indptr[c.n]) return false;
-    if (e < looked_from_ || e >= looked_until_) {
-      looked_from_ = e, looked_until_ = std::min(e + kLookedAt, c.n);
-      all_clean_ = serves(c, first, c.indptr[looked_until_]);
-      all_rise_ = falls(c, looked_from_, looked_until_) == 0;
-    }
+  inline __attribute__((always_inline)) bool clean(const pm_chunk& c, int64_t e) {
+    if (e < looked_from_ || e >= looked_until_) look_ahead(c, e);
+    if (!(all_clean_ && all_rise_)) return clean_alone(c, e);
+    return sorted_ = true;
+  }
+  __attribute__((noinline)) void look_ahead(const pm_chunk& c, int64_t e) {
+    looked_from_ = e, looked_until_ = std::min(e + kLookedAt, c.n);
+    all_clean_ = in_place(c, looked_until_) && serves(c, c.indptr[e], c.indptr[looked_until_]);
+    all_rise_ = falls(c, looked_from_, looked_until_) == 0;
+  }
+  __attribute__((noinline)) bool clean_alone(const pm_chunk& c, int64_t e) {
     sorted_ = all_rise_ || falls(c, e, e + 1) == 0;
-    return all_clean_ || serves(c, first, stop);
+    return all_clean_ || (in_place(c, e + 1) && serves(c, c.indptr[e], c.indptr[e + 1]));
+  }
+  // Whether features up to those of example end - 1 may be read where they are.
+  bool in_place(const pm_chunk& c, int64_t end) const {
+    return sizeof(Real) == sizeof(float) && !model_.parents->fields && c.indptr[end] + kBehindRows <= c.indptr[c.n];
   }
   // Whether there is room for the rows of these features, and none is zero.
   bool serves(const pm_chunk& c, int64_t first, int64_t stop) const {
@@ -305,24 +312,20 @@ class Example {
   }
 
   inline __attribute__((always_inline)) bool look_up(bool learning) {
-    if (!parents_->looked_up()) {
-      parents_->lay_out();
-      parents_->ask_for_first();
-      return true;
-    }
+    const bool asked = parents_->looked_up();
+    if (asked && !look_up_each(learning)) return false;
+    if (!asked) parents_->lay_out(), parents_->ask_for_first();
+    products_ = {2, 0, parents_->places(), parents_->products(), parents_->n_places(), Real(1), false};
+    products_.ahead = asked ? 0 : kPlacesAhead;
+    return true;
+  }
+  __attribute__((noinline)) bool look_up_each(bool learning) {
     const pm_parents& p = *model_.parents;
     if (learning && Parents<Real>::keyed(model_) && p.room < p.limit &&
         p.used + static_cast<uint64_t>(parents_->count()) > p.room)
       return false;
     parents_->look_up(learning);
     return true;
-  }
-
-  template <class Visit>
-  void parent_runs(Visit& visit) const {
-    Run<Real> products{2, 0, parents_->places(), parents_->products(), parents_->n_places(), Real(1), false};
-    products.ahead = parents_->looked_up() ? 0 : kPlacesAhead;
-    visit(products);
   }
 
   static uint16_t field_of(const pm_chunk& c, int64_t k) {
@@ -454,7 +457,7 @@ class Example {
   const uint32_t* keys_ = nullptr;  // of the chunk's columns
   int64_t looked_from_ = 0, looked_until_ = 0;  // apple: examples that were looked at together,
   bool all_clean_ = false, all_rise_ = false;   // and what they have in common
-  Run<Real> linear_{};
+  Run<Real> linear_{}, products_{};  // products_: of apple
   std::optional<Parents<Real>> parents_;
   const uint32_t* partner_row_ = nullptr;
   const Real* partner_x_ = nullptr;
