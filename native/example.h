@@ -177,7 +177,7 @@ class Example {
   __attribute__((noinline)) void look_ahead(const pm_chunk& c, int64_t e) {
     looked_from_ = e, looked_until_ = std::min(e + kLookedAt, c.n);
     all_clean_ = in_place(c, looked_until_) && serves(c, c.indptr[e], c.indptr[looked_until_]);
-    all_rise_ = falls(c, looked_from_, looked_until_) == 0;
+    all_rise_ = falls(c, e, e + 1) == 0 && falls(c, e, looked_until_) == 0;  // where one falls, others do
   }
   __attribute__((noinline)) bool clean_alone(const pm_chunk& c, int64_t e) {
     sorted_ = all_rise_ || falls(c, e, e + 1) == 0;
@@ -198,10 +198,10 @@ class Example {
     return !zeros && (top < rows_known() || first == stop);
   }
   // How often, in examples e … end - 1, a row is not above the one before. From one example to the next it may be.
-  static int64_t falls(const pm_chunk& c, int64_t e, int64_t end) {
+  static int32_t falls(const pm_chunk& c, int64_t e, int64_t end) {
     const uint32_t* const rows = static_cast<const uint32_t*>(c.indices);
     const int64_t first = c.indptr[e], stop = c.indptr[end];
-    int64_t count = 0;
+    int32_t count = 0;  // as wide as rows are, for vectors of both
     for (int64_t k = first + 1; k < stop; ++k) count += rows[k] <= rows[k - 1];
     for (++e; e < end; ++e)
       if (const int64_t k = c.indptr[e]; k > first && k < c.indptr[e + 1]) count -= rows[k] <= rows[k - 1];

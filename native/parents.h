@@ -260,20 +260,28 @@ class Parents {
     if (p_.n_rows > PM_NEAR_ROWS) return meet_far_factors();
     const uint32_t *const rows = rows_, *const factor_of_row = p_.factor_of_row;
     const uint32_t none = static_cast<uint32_t>(p_.n_rows);
+    uint32_t* const found = met_;
+    const int64_t n = n_;
     int64_t met = 0;
-    for (int64_t k = 0; k < n_; ++k) {
-      met_[met] = static_cast<uint32_t>(k);
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < n; ++k) {
+      found[met] = static_cast<uint32_t>(k);
       met += factor_of_row[std::min(rows[k], none)] != 0;
     }
     return met;
   }
   // Where rows are many, factor_of_row lies in a far cache and few features are factors: bits tell most of the others.
   int64_t meet_far_factors() {
+    const uint32_t* const rows = rows_;
+    const uint64_t* const near_rows = p_.near_rows;
+    uint32_t* const found = met_;
+    const int64_t n = n_;
     int64_t near = 0, met = 0;
-    for (int64_t k = 0; k < n_; ++k) {
-      const uint32_t bit = rows_[k] % PM_NEAR_ROWS;
-      met_[near] = static_cast<uint32_t>(k);
-      near += p_.near_rows[bit >> 6] >> (bit & 63) & 1;
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < n; ++k) {
+      const uint32_t bit = rows[k] % PM_NEAR_ROWS;
+      found[near] = static_cast<uint32_t>(k);
+      near += near_rows[bit >> 6] >> (bit & 63) & 1;
     }
     for (int64_t i = 0; i < near; ++i) {
       const uint32_t k = met_[i];

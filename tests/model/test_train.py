@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,24 @@ def test_the_next_chunk_is_made_ready_while_one_is_learnt(clicks: str, monkeypat
     monkeypatch.setattr(OnlineLearner, "learn", wait_and_learn)
     assert train(clicks).learner.examples == sum(learnt) == 3000
     assert len(learnt) > 3
+
+
+def test_few_features_are_learnt_without_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 5))
+    y = X[:, 0] * X[:, 1] > 0
+    threads, ready = set(), Trainer.ready
+
+    def noting(self: Trainer, chunk: Any) -> Any:
+        threads.add(threading.current_thread() is threading.main_thread())
+        return ready(self, chunk)
+
+    monkeypatch.setattr(Trainer, "ready", noting)
+    alone = train(ArraySource(X, y))
+    assert threads == {True}
+    monkeypatch.setattr(sys.modules[Trainer.__module__], "FEW_FEATURES", 1000)
+    assert same(alone, train(ArraySource(X, y)))
+    assert threads == {True, False}
 
 
 def test_a_seed_fixes_the_model(clicks: str) -> None:

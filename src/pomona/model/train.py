@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
 
 DEFAULT_READ, DEFAULT_ENCODE, DEFAULT_LEARN = ReadOptions(), EncodeOptions(), LearnOptions()
 
-
+#: So few are learnt in the time that it takes to start a thread and to wait for it.
+FEW_FEATURES = 1 << 20
 #: Columns that are told apart where products of some of them are wanted.
 MOST_FIELDS = 1 << 16
 #: apple multiplies what it finds: beside the hat functions, the numbers themselves make short work of smooth surfaces.
@@ -192,14 +194,25 @@ class Trainer:
     # ---- passes ----
     def run_chunks(self, chunks: Iterable[Chunk]) -> None:
         """All passes over chunks that come once; they are kept for further passes."""
-        # While some are learnt, another thread makes the next ready.
-        with contextlib.closing(iter(OrderedMap(iter(chunks), self.ready, threads=1, ahead=2))) as ready:
+        with contextlib.closing(self._made_ready(iter(chunks))) as ready:
             buffers = self._buffers(ready)
             if self.learn.passes == 1 and not self.learn.polish:
                 self.run(lambda: buffers)
                 return
             with KeptChunks(buffers, self.learn.memory) as kept:
                 self.run(kept.chunks)
+
+    def _made_ready(self, chunks: Iterator[Chunk]) -> Generator[Chunk, None, None]:
+        """Chunks made ready by another thread while others are learnt, unless there is too little for it to do."""
+        first = next(chunks, None)
+        if first is None:
+            return
+        chunks = itertools.chain([first], chunks)
+        n, features = self.source.n_examples, int(first.indptr[-1] - first.indptr[0])
+        if n is not None and n * features <= FEW_FEATURES * len(first):
+            yield from map(self.ready, chunks)
+        else:
+            yield from OrderedMap(chunks, self.ready, threads=1, ahead=2)
 
     def run(self, one_pass: Callable[[], Iterable[Chunk]]) -> None:
         """All passes over what ``one_pass`` gives; stops early when the held-out loss stops falling."""

@@ -77,7 +77,7 @@ class OnlineLearner:
             " learning_rate l1 l2 quantile ftrl_beta"
         ).split():
             setattr(model, name, getattr(parameters, name))
-        model.real_bytes = 8 if parameters.float64 else 4
+        model.real_bytes = parameters.real_bytes
         model.loss = LOSSES.index(parameters.loss)
         if parameters.peer_order and model.examples == 0:
             model.lowest = model.highest = 0.0

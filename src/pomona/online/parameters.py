@@ -110,6 +110,10 @@ class OnlineParameters:
         return np.float64 if self.float64 else np.float32
 
     @property
+    def real_bytes(self) -> int:
+        return 8 if self.float64 else 4
+
+    @property
     def regularized(self) -> bool:
         return not self.ftrl and (self.l1 > 0 or self.l2 > 0)
 

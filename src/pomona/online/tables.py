@@ -50,7 +50,7 @@ class Tables:
 
     @property
     def slot_bytes(self) -> int:
-        return self.parameters.stride * np.dtype(self.parameters.real).itemsize + 8 * self.parameters.regularized
+        return self.parameters.stride * self.parameters.real_bytes + 8 * self.parameters.regularized
 
     @property
     def row_limit(self) -> int:
