@@ -73,7 +73,6 @@ class AppleLearner(OnlineLearner):
         self._field_marks = np.zeros(0, np.uint8)
         super().__init__(parameters, fields)
         self._model.residual = self.apple.products == "residual"
-        self._point()
 
     def _new_tables(self) -> AppleTables:
         picky = self.rule is not None and self.rule.trial is not None

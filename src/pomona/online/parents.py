@@ -79,20 +79,19 @@ class Parents:
         """Find the products that new parents leave to others."""
         # Parents that differ in one factor only, q x_j and q x_i, have the product q x_i x_j in common.
         siblings: dict[Monomial, list[int]] = {}
-        splits = [[(_without(m, row), row) for row in dict.fromkeys(m)] for m in new]
-        for rest, row in itertools.chain.from_iterable(splits):
+        splits = [(i, row, m[:at] + m[at + 1 :]) for i, m in enumerate(new, len(self)) for at, row in _distinct(m)]
+        for _, row, rest in splits:
             siblings.setdefault(rest, []).append(row)
         parents: list[int] = []
         rows: list[int] = []
-        for i, split in enumerate(splits, len(self)):
-            for rest, row in split:
-                # An older parent q x_j owns q x_i x_j; of two of a round the one that lacks the smaller row.
-                others = self._siblings.get(rest, []) + [other for other in siblings[rest] if other > row]
-                rows += others
-                parents += [i] * len(others)
+        for i, row, rest in splits:
+            # An older parent q x_j owns q x_i x_j; of two of a round the one that lacks the smaller row.
+            others = [other for other in siblings[rest] if other > row]
+            others += self._siblings.get(rest, ())
             if not self.squares:
-                rows += [row for _, row in split]
-                parents += [i] * len(split)
+                others.append(row)
+            rows += others
+            parents += [i] * len(others)
         self._barred = np.concatenate([self._barred, np.array([parents, rows], np.int64)], axis=1)
         for rest, own in siblings.items():
             self._siblings.setdefault(rest, []).extend(own)
@@ -129,9 +128,9 @@ class Parents:
         return parents
 
 
-def _without(monomial: Monomial, row: int) -> Monomial:
-    at = monomial.index(row)
-    return monomial[:at] + monomial[at + 1 :]
+def _distinct(monomial: Monomial) -> list[tuple[int, int]]:
+    """The different rows of a monomial, each with its first place."""
+    return [(at, row) for at, row in enumerate(monomial) if not at or monomial[at - 1] != row]
 
 
 def _keys_of(monomials: Sequence[Monomial]) -> NDArray[np.uint64]:
