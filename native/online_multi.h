@@ -27,7 +27,8 @@ class Multi {
   Multi(pm_online& model, char* memory, int64_t max_features, int64_t max_expanded)
       : m_(model), way_{model}, example_(model, memory, max_features, max_expanded), K_(model.n_outputs), padded_(padded(K_)) {
     char* const start = memory + (Example<Real>::bytes(model, max_features, max_expanded) + 63) / 64 * 64;
-    slot_ = reinterpret_cast<Real**>(start);
+    odds_of_ = reinterpret_cast<double*>(start);
+    slot_ = reinterpret_cast<Real**>(odds_of_ + padded_);
     x_ = reinterpret_cast<Real*>(slot_ + (max_expanded + 8) / 8 * 8);
     score_ = x_ + (max_expanded + 16) / 16 * 16;
     g2_ = score_ + padded_, q_ = g2_ + padded_, u_ = q_ + padded_, base_score_ = u_ + padded_;
@@ -36,7 +37,8 @@ class Multi {
   static int64_t padded(int64_t K) { return (K + 3) / 4 * 4; }
   static int64_t bytes(const pm_online& model, int64_t max_features, int64_t max_expanded) {
     const int64_t K = model.n_outputs;
-    return Example<Real>::bytes(model, max_features, max_expanded) + 256 + (max_expanded + 16) * static_cast<int64_t>(8 + sizeof(Real)) +
+    return Example<Real>::bytes(model, max_features, max_expanded) + 256 +
+           padded(K) * static_cast<int64_t>(sizeof(double)) + (max_expanded + 16) * static_cast<int64_t>(8 + sizeof(Real)) +
            (max_expanded + 7) * padded(K) * static_cast<int64_t>(sizeof(Real));
   }
 
@@ -54,26 +56,24 @@ class Multi {
     if (m_.residual) std::copy(score_, score_ + padded_, base_score_);
     example_.each_product([&](const Run<Real>& run) { meet_run(run, learning); });
     add_scores(n_base_, n_);
+    compared_ = false;
     if (!m_.residual) return;
     std::copy(score_, score_ + padded_, half_score_);
     count_products(m_.product_gain);
   }
 
-  double score(int64_t k) const {
-    return std::min(kMarginLimit, std::max(-kMarginLimit, static_cast<double>(score_[k])));
-  }
+  double score(int64_t k) const { return clipped(static_cast<double>(score_[k])); }
 
   // Loss of the scores for class `label`; a label outside the classes belongs to none of them.
-  double loss(int64_t label) const {
+  double loss(int64_t label) {
     double total = 0;
     if (m_.loss != PM_SOFTMAX) {
       for (int64_t k = 0; k < K_; ++k) total += value(against(k, label));
       return total;
     }
-    double top = score(0);
-    for (int64_t k = 1; k < K_; ++k) top = std::max(top, score(k));
-    for (int64_t k = 0; k < K_; ++k) total += std::exp(score(k) - top);
-    return std::log(total) + top - score(label);
+    compare_scores();
+    for (int64_t k = 0; k < K_; ++k) total += odds_of_[k];
+    return std::log(total) + top_ - score(label);
   }
 
   void update(int64_t label, double h) {
@@ -91,6 +91,7 @@ class Multi {
       derivatives(label);
       step(label, h, n_base_, n_, Scales<AnyWay>::of_products(way_, m_), PM_PRODUCT_SHARE);
       std::copy(base_score_, base_score_ + padded_, score_);
+      compared_ = false;
       derivatives(label);
       step(label, h, 0, n_base_, Scales<AnyWay>::of_all(way_, m_), 1);
     }
@@ -98,10 +99,26 @@ class Multi {
   }
 
  private:
+  static double clipped(double score) { return std::min(kMarginLimit, std::max(-kMarginLimit, score)); }
+
   // Residual learning: scores to which the products add `gain` times what they add by themselves.
   void count_products(double gain) {
     for (int64_t k = 0; k < K_; ++k)
       score_[k] = static_cast<Real>(base_score_[k] + gain * (half_score_[k] - base_score_[k]));
+    compared_ = false;
+  }
+
+  // Softmax: odds of the classes against the one with the highest score, once for the same scores. The loops become vectors.
+  void compare_scores() {
+    if (compared_) return;
+    compared_ = true;
+    double* const odds = odds_of_;
+    const Real* const scores = score_;
+    const int64_t K = K_;
+    Real top = scores[0];
+    for (int64_t k = 1; k < K; ++k) top = std::max(top, scores[k]);
+    const double highest = top_ = clipped(static_cast<double>(top));
+    for (int64_t k = 0; k < K; ++k) odds[k] = exponential(clipped(static_cast<double>(scores[k])) - highest);
   }
 
   // What an example adds to the sums of squared gradients, for a feature of value 1. With softmax the classes of a
@@ -232,15 +249,16 @@ class Multi {
         u_[k] = static_cast<Real>(derivative(against(k, label)));
       return;
     }
-    double top = score(0), others = 0, own = 0;
-    for (int64_t k = 1; k < K_; ++k) top = std::max(top, score(k));
-    for (int64_t k = 0; k < K_; ++k) {
-      const double e = std::exp(score(k) - top);
-      u_[k] = static_cast<Real>(e);
-      (k == label ? own : others) += e;
-    }
+    compare_scores();
+    const double* const odds = odds_of_;
+    Real* const u = u_;
+    const int64_t K = K_;
+    double others = 0;
+    for (int64_t k = 0; k < K; ++k) others += k == label ? 0.0 : odds[k];
+    const double own = odds[label], all = own + others;
     odds_ = own / others;
-    for (int64_t k = 0; k < K_; ++k) u_[k] = static_cast<Real>((k == label ? -others : u_[k]) / (own + others));
+    for (int64_t k = 0; k < K; ++k) u[k] = static_cast<Real>(odds[k] / all);
+    u[label] = static_cast<Real>(-others / all);
   }
 
   // From derivatives to steps of the classes, times the mean scale m. q: what a unit step does to a class, or n for all.
@@ -355,7 +373,9 @@ class Multi {
   const int64_t K_, padded_;
   int64_t n_ = 0, n_base_ = 0;  // features; those of them that are no products
   bool keeps_ = false, born_ = false;
-  double odds_ = 0;  // softmax: of the label against all other classes
+  double odds_ = 0, top_ = 0;  // softmax: odds of the label against all other classes; the highest score
+  bool compared_ = false;      // whether odds_of_ belong to the scores
+  double* odds_of_;
   Real** slot_;
   Real *x_, *score_, *g2_, *q_, *u_, *base_score_, *half_score_, *direction_;
 };
