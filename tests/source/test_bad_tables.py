@@ -52,6 +52,9 @@ class Bad:
 CASES: dict[str, Bad] = {
     "empty file": Bad({"t.csv": b""}, "{}/t.csv: the file is empty: expected at least one example"),
     "blank lines only": Bad({"t.csv": b"\n\r\n"}, "{}/t.csv: the file is empty: expected at least one example"),
+    "byte order mark only": Bad(
+        {"t.csv": b"\xef\xbb\xbf\n"}, "{}/t.csv: the file is empty: expected at least one example"
+    ),
     "header only": Bad({"t.csv": b"a,b\n"}, "{}/t.csv: the table has no rows: there is nothing to learn from"),
     "name twice": Bad(
         {"t.csv": b"a,b,a\n1,2,3\n"},

@@ -121,7 +121,7 @@ def has_header(rows: Sequence[Sequence[str]]) -> bool:
 def _sample_text(sample: bytes, complete: bool, file: str) -> str:
     if sample[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise DataFormatError("the file is UTF-16, but UTF-8 is expected: convert it, as with 'iconv'", file=file)
-    if not sample.strip():
+    if not sample.removeprefix(codecs.BOM_UTF8).strip():
         raise empty_file(file)
     _Utf8Check(file)(sample, final=complete)
     return sample[: 1 << 16].decode("utf-8-sig", errors="ignore")  # a letter may be cut in two
