@@ -56,9 +56,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    args = parser().parse_args(arguments)
     try:
+        args = parser().parse_args(arguments)
         return int(args.run(args))
+    except ModuleNotFoundError as error:
+        print(f"error: {error.name} is not installed: pip install '.[bench]'", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("\nstopped; finished runs are kept", file=sys.stderr)
         return 130

@@ -33,6 +33,15 @@ def test_every_command_explains_itself() -> None:
         assert stop.value.code == 0
 
 
+def test_a_missing_package_is_named(monkeypatch, capsys) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
+
+    monkeypatch.setattr("benchmarks.__main__.import_module", missing)
+    assert main(["speed"]) == 2
+    assert capsys.readouterr().err == "error: pandas is not installed: pip install '.[bench]'\n"
+
+
 def test_every_contender_keeps_the_contract() -> None:
     for name in NAMES:
         contender = module(name)
