@@ -145,6 +145,9 @@ def test_products_of_namespaces_that_are_not_there(pomona: Pomona, tmp_path: Pat
     result = pomona("train", path, "--interactions", "x*z", "--interactions", "x*y")
     assert "warning: --interactions x*z made no products: there is no namespace 'z' in the data\n" in result.err
     assert result.err.count("warning") == 1
+    result = pomona("train", path, "--learner", "apple", "--expand", "x", "--expand", "z")
+    assert "warning: --expand z made no products: there is no namespace 'z' in the data\n" in result.err
+    assert result.err.count("warning") == 1
 
 
 def test_a_column_that_the_format_cannot_hold(pomona: Pomona, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

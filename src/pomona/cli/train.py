@@ -271,16 +271,17 @@ def _check_roles(args: argparse.Namespace, source: Any) -> None:
 
 
 def _unknown_fields(model: Model[Any]) -> list[str]:
-    """A warning for each product of namespaces that the data does not have."""
-    if "interactions" not in model.options["learn"]:
+    """A warning for each option that names a namespace which the data does not have."""
+    learn = model.options["learn"]
+    if "interactions" not in learn:
         return []
-    fields = list(model.learner.fields)
+    terms = model.learner.parameters.interactions
+    named = [(f"--interactions {term}", name) for term in terms if "*" in term for name in term.split("*")]
+    named += [(f"--expand {name}", name) for name in learn["expand"]]
     return [
-        f"warning: --interactions {term} made no products: there is no namespace {name!r} in the data"
-        for term in model.learner.parameters.interactions
-        if "*" in term
-        for name in term.split("*")
-        if name not in fields
+        f"warning: {option} made no products: there is no namespace {name!r} in the data"
+        for option, name in named
+        if name not in model.learner.fields
     ]
 
 
