@@ -145,11 +145,19 @@ inline __attribute__((noinline)) double long_logistic_flow(double from, double e
   return m - from;
 }
 
+// (1 - e^-x) / x for 0 <= x < 1, to 9 digits.
+inline __attribute__((always_inline)) double mean_decay(double x) {
+  const double x2 = x * x, x4 = x2 * x2;
+  const double low = (1.0 - 0.5 * x) + x2 * (1.0 / 6 - x * (1.0 / 24));
+  const double middle = (1.0 / 120 - x * (1.0 / 720)) + x2 * (1.0 / 5040 - x * (1.0 / 40320));
+  const double high = (1.0 / 362880 - x * (1.0 / 3628800)) + x2 * (1.0 / 39916800);
+  return low + x4 * (middle + x4 * high);
+}
+
 inline double other_invariant_step(const Point& a, double H, double q) {
   const double Hq = H * q, p = a.p, y = a.y;
   switch (a.loss) {
-    case kSquared:
-      return Hq < kSmallStep ? 2.0 * (y - p) * H : (y - p) * -std::expm1(-2.0 * Hq) / q;
+    case kSquared: return (y - p) * -std::expm1(-2.0 * Hq) / q;  // the longer moves
     case kLogistic: break;
     case kHinge: {
       const double slack = 1.0 - y * p;
@@ -174,6 +182,7 @@ inline double other_invariant_step(const Point& a, double H, double q) {
 // How far to follow the features: the prediction moves by step * q. H is learning rate times importance and q the
 // prediction's change for a unit step. What depends on q waits for the whole example, so as little as possible does.
 inline __attribute__((always_inline)) double invariant_step(const Point& a, double H, double q) {
+  if (a.loss == kSquared && 2.0 * H * q < 1) return 2.0 * H * (a.y - a.p) * mean_decay(2.0 * H * q);
   if (a.loss != kLogistic) return other_invariant_step(a, H, q);
   if (a.e >= kSolved) return 0.0;
   const double rate = H * a.share, first = q * rate, c = a.e * a.share;

@@ -274,11 +274,11 @@ class Single : Slots<Real, Way> {
   uint64_t mask_of(const pm_region& r) const { return r.hashed ? r.n_slots - 1 : ~uint64_t{0}; }
 
   // Lists the slots of a run, then slots of nothing: addresses are made four at once, and serve twice.
-  void list_slots(const Run<Real>& run, S** at) const {
+  void list_slots(const Run<Real>& run, S** at) {
     char *const start = reinterpret_cast<char*>(region(run) + run.base), **const out = reinterpret_cast<char**>(at);
     const uint64_t mask = mask_of(m_.regions[run.degree - 1]);
     run.ids ? list_addresses(run.ids, run.count, mask, start, out) : list_addresses(run.keys, run.count, mask, start, out);
-    for (int64_t k = 0; k < kLanes; ++k) at[run.count + k] = const_cast<S*>(&nothing_);
+    for (int64_t k = 0; k < kLanes; ++k) at[run.count + k] = &nothing_;
   }
 
   template <bool learning>

@@ -218,7 +218,7 @@ class Parents {
 
  private:
   static constexpr uint64_t kMostFiltered = 1 << 20;  // slots; beyond, the bits would not lie in a near cache
-  static constexpr int64_t kBehind = kPlacesAhead + 8;  // places that may be read or written behind the last
+  static constexpr int64_t kBehind = 8;  // places and products that may be written behind the last
 
   // Where the products of a parent stand, unless they are looked up, by where_ of the feature: its row, or four times it in
   // a hashed table (see start_of_products).
