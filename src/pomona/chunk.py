@@ -9,6 +9,9 @@ from typing import Any, Protocol, overload
 import numpy as np
 from numpy.typing import NDArray
 
+#: So few are learnt in the time that it takes to start a thread and to wait for it.
+FEW_FEATURES = 1 << 20
+
 
 @dataclass(frozen=True, eq=False)
 class PackedNames(Sequence[str]):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pomona.chunk import Chunk, Source, concatenate
+from pomona.chunk import FEW_FEATURES, Chunk, Source, concatenate
 from pomona.errors import DataFormatError, OptionError
 from pomona.learner import State
 from pomona.model.families import family
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 DEFAULT_READ, DEFAULT_ENCODE, DEFAULT_LEARN = ReadOptions(), EncodeOptions(), LearnOptions()
 
-#: So few are learnt in the time that it takes to start a thread and to wait for it.
-FEW_FEATURES = 1 << 20
 #: Columns that are told apart where products of some of them are wanted.
 MOST_FIELDS = 1 << 16
 #: apple multiplies what it finds: beside the hat functions, the numbers themselves make short work of smooth surfaces.

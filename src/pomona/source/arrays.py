@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from pomona.chunk import Chunk, NameLookup
+from pomona.chunk import FEW_FEATURES, Chunk, NameLookup
 from pomona.errors import DataFormatError
 from pomona.options import ReadOptions
 from pomona.source.table import FrameTable, Place, Table, one_line, wrap
@@ -18,7 +18,7 @@ from pomona.source.table import FrameTable, Place, Table, one_line, wrap
 CHUNK_ROWS = 1 << 14
 #: Features of a chunk of a sparse matrix, about: what is made of them stays in a near cache, in memory used again.
 CHUNK_FEATURES = 1 << 18
-#: The first chunk of a sparse matrix, so that learning need not wait long; then twice as many each.
+#: The first chunk of a sparse matrix, unless that is small, so that learning need not wait; then twice as many each.
 FIRST_ROWS = 1 << 10
 #: Entries of the row of column numbers that all chunks of a dense array share, at most.
 SHARED_ENTRIES = 1 << 20
@@ -146,7 +146,7 @@ class ArraySource:
         names = self._lookup(indices)
         n = len(indptr) - 1
         most = max(1, min(CHUNK_ROWS, CHUNK_FEATURES * n // max(int(indptr[-1]), 1)))
-        start, rows = 0, min(FIRST_ROWS, most)
+        start, rows = 0, most if int(indptr[-1]) <= FEW_FEATURES else min(FIRST_ROWS, most)
         while start < n:
             yield Chunk(indptr[start : start + rows + 1], indices, values, names=names)
             start, rows = start + rows, min(2 * rows, most)
