@@ -2,7 +2,7 @@
 
 poly2: on the sets where scikit-learn's PolynomialFeatures(2) with a converged solver is feasible, and on the others
 with a converged linear model: the rows of the split with seed 0 (the official parts where there are some), the
-original classes. AppleClassifier and AppleRegressor learn with passes="auto" at alpha 1, nothing tuned, from the
+original classes. AppleClassifier and AppleRegressor learn with passes="auto", nothing tuned, from the
 columns by their own encoding (--numeric), which their time includes. linear and poly2 are run here too (standardised
 numbers, one-hot categories, LogisticRegression or least squares, package defaults but max_iter=1000; their time is of
 the solver alone), where their matrix has at most 20 million entries; beside them stand the
@@ -72,7 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sets", nargs="+", metavar="SET", help=f"of {', '.join([*converged_sets(), *apple_text.SETS])}"
     )
-    parser.add_argument("--alpha", type=float, default=1.0, help="of the converged runs (default: 1)")
+    parser.add_argument(
+        "--alpha", type=lambda a: a if a == "auto" else float(a), default="auto", help="of these runs (default: auto)"
+    )
     parser.add_argument("--heuristic", default="auto", help="how parents are chosen (default: auto)")
     parser.add_argument("--numeric", default="auto", help="encoding of numeric columns (default: auto)")
     parser.add_argument("--most-rows", type=int, metavar="N", help="the first training rows of longer sets")

@@ -69,8 +69,9 @@ class LearnOptions:
     #: "linear", "quadratic", "cubic", or products of fields: ("a*b", "a*b*c").
     interactions: str | Sequence[str] = "linear"
     squares: bool = True
-    #: apple: each round makes s ** alpha monomials parents, s being the mean number of features of an example.
-    alpha: float = 1.0
+    #: apple: each round makes s ** alpha monomials parents, s being the mean number of features of an example;
+    #: "auto": 1, but fewer where the features of an example are so many that products would take too long.
+    alpha: float | str = "auto"
     #: apple: "weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm", a function of
     #: :class:`pomona.online.heuristics.Statistics`, or "auto": scaled, but evidence for columns of
     #: text and short sparse rows whose products learn what the others leave.

@@ -162,8 +162,9 @@ def test_a_column_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"alpha": -0.5}, "alpha must be a number from 0 to 4; got -0.5"),
-        ({"alpha": float("nan")}, "alpha must be a number from 0 to 4; got nan"),
+        ({"alpha": -0.5}, "alpha must be auto or a number from 0 to 4; got -0.5"),
+        ({"alpha": float("nan")}, "alpha must be auto or a number from 0 to 4; got nan"),
+        ({"alpha": "many"}, "alpha must be auto or a number from 0 to 4; got 'many'"),
         ({"epochs": 0}, "epochs must be a whole number >= 1; got 0"),
         ({"degree": 0}, "degree must be None or >= 1; got 0"),
         ({"schedule": "late"}, "the schedule must be one of auto, early, equal; got 'late'"),
@@ -178,6 +179,14 @@ def test_a_column_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 def test_malformed_options(tmp_path: Path, options: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError, match=message):
         train(text(tmp_path / "a.vw"), learn=dataclasses.replace(APPLE, **options))
+
+
+def test_wide_rows_get_fewer_parents_a_round_unless_told() -> None:
+    rng = np.random.default_rng(0)
+    for width, alpha, expected in ((12, "auto", 12), (300, "auto", 16384 // 300), (300, 1, 300)):
+        X = rng.uniform(1, 2, (600, width))
+        model = AppleClassifier(alpha=alpha, numeric="raw", passes=1, epochs=3).fit(X, X[:, 0] > X[:, 1])
+        assert np.bincount(model.model_.learner.parents.rounds).tolist() == [expected] * 2
 
 
 def test_partial_fit_grows_at_doubling_numbers() -> None:

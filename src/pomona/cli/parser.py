@@ -96,6 +96,20 @@ def number(
     return check
 
 
+def auto_or(check: Check) -> Check:
+    """``auto``, or what another check takes."""
+
+    def either(text: str) -> Any:
+        if text == "auto":
+            return text
+        try:
+            return check(text)
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentTypeError(str(error).replace("must be ", "must be auto or ", 1)) from None
+
+    return either
+
+
 def whole(least: int, most: int | None = None) -> Check:
     """A whole number inside bounds."""
     rule = f"a whole number >= {least}" if most is None else f"a whole number from {least} to {most}"

@@ -10,7 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 from pomona.atomic import check_writable
 from pomona.cli import common, higher_order, least_squares
-from pomona.cli.parser import Check, Parser, interactions, joined, names, number, one_of, size, whole, wholes
+from pomona.cli.parser import (
+    Check,
+    Parser,
+    auto_or,
+    interactions,
+    joined,
+    names,
+    number,
+    one_of,
+    size,
+    whole,
+    wholes,
+)
 from pomona.cli.progress import ProgressDisplay
 from pomona.errors import OptionError
 from pomona.options import EncodeOptions, LearnOptions, ReadOptions
@@ -124,7 +136,13 @@ def _add_feature_options(result: Parser) -> None:
 
 def _add_apple_options(result: Parser) -> None:
     group = result.add_argument_group("apple: features that grow while learning")
-    _option(group, "alpha", number(least=0, most=4), "A", "s^A new parents a round, s the features of an example")
+    _option(
+        group,
+        "alpha",
+        auto_or(number(least=0, most=4)),
+        "A",
+        "s^A new parents a round, s the features of an example; auto: 1, fewer where s > 128",
+    )
     _option(group, "heuristic", one_of(*HEURISTICS), "NAME", ", ".join(HEURISTICS))
     _option(group, "epochs", whole(1), "N", "parts of the data, a round after each but the last")
     _option(

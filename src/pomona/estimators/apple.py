@@ -17,7 +17,7 @@ from pomona.online.heuristics import RULES
 from pomona.online.parameters import PRODUCTS, SCHEDULES
 
 _CONSTRAINTS: dict[str, list[Any]] = {
-    "alpha": [Interval(Real, 0, 4, closed="both")],
+    "alpha": [Interval(Real, 0, 4, closed="both"), StrOptions({"auto"})],
     "heuristic": [StrOptions({"auto", *RULES}), callable],
     "epochs": [Interval(Integral, 1, None, closed="left")],
     "schedule": [StrOptions(set(SCHEDULES))],
@@ -38,7 +38,7 @@ class AppleEstimator(OnlineEstimator):
         return {
             **super()._own_options(),
             "learner": "apple",
-            "alpha": float(self.alpha),
+            "alpha": self.alpha if isinstance(self.alpha, str) else float(self.alpha),
             "heuristic": self.heuristic,
             "epochs": int(self.epochs),
             "schedule": self.schedule,
@@ -84,8 +84,9 @@ class AppleClassifier(AppleEstimator, OnlineClassifier):
 
     Parameters
     ----------
-    alpha : float, default=1
+    alpha : float or "auto", default="auto"
         New parents in a round: ``s ** alpha``. The cost rises with it; 0.25 suits sparse data of high dimension.
+        ``"auto"`` is 1, but a round adds at most 16,384 products to a row: from 128 features a row on it makes fewer.
     heuristic : {"auto", "weight", "scaled", "evidence", "ssm", "picky-weight", "picky-ssm"} or callable, default="auto"
         What makes a monomial matter: the magnitude of its weight, that times its scale, that times the root of its
         squared gradients, or the mean of squared error times squared value over the mean of squared value;
@@ -150,7 +151,7 @@ patience, multiclass, class_weight, random_state, verbose
     def __init__(
         self,
         *,
-        alpha: float = 1.0,
+        alpha: Any = "auto",
         heuristic: Any = "auto",
         epochs: int = 6,
         schedule: str = "auto",
@@ -225,7 +226,7 @@ holdout, patience, random_state, verbose
     def __init__(
         self,
         *,
-        alpha: float = 1.0,
+        alpha: Any = "auto",
         heuristic: Any = "auto",
         epochs: int = 6,
         schedule: str = "auto",

@@ -33,6 +33,9 @@ RESIDUAL_RULE = "evidence"
 LONGEST_ROW, LONGEST_TEXT = 50, 1 << 30
 #: Base features are many and rare where so many times as many have appeared as an example has.
 RARE = 32
+#: What a round may add to an example, unless it is said how many parents a round makes: examples of up to 128 features
+#: get all products of two.
+MOST_PRODUCTS = 1 << 14
 #: Rounds to come in a stream of unknown size, for a guess of how many products there will be.
 LIKELY_ROUNDS = 5
 
@@ -117,7 +120,7 @@ class AppleLearner(OnlineLearner):
         tables.products_used = int(self.parents.describe().used)
         if self.rule is not None:
             mean = self._model.nonzeros / self._model.examples
-            size = max(1, math.floor(mean**self.apple.alpha))
+            size = self._new_parents(mean)
             rows = self._begin(mean, size) if not len(self.parents) else 0
             chosen = self._choose(size)
             if self.rule.trial is not None:
@@ -128,6 +131,12 @@ class AppleLearner(OnlineLearner):
             tables.may_prune = True
         self._point()
         self._set_pause()
+
+    def _new_parents(self, mean: float) -> int:
+        """How many parents a round makes."""
+        alpha = self.apple.alpha
+        size = min(mean, MOST_PRODUCTS / max(mean, 1.0)) if isinstance(alpha, str) else mean**alpha
+        return max(1, math.floor(size))
 
     def _begin(self, mean: float, size: int) -> int:
         """The first round: what rests on the features that have appeared. How many rows they take."""

@@ -180,7 +180,8 @@ class OnlineParameters:
 def _check_apple(options: LearnOptions, demand: Callable[[bool, str, object], None]) -> None:
     if options.heuristic != "auto":
         rule_of(options.heuristic)
-    demand(0 <= options.alpha <= 4, "alpha must be a number from 0 to 4", options.alpha)
+    known = options.alpha == "auto" or (not isinstance(options.alpha, str) and 0 <= options.alpha <= 4)
+    demand(known, "alpha must be auto or a number from 0 to 4", options.alpha)
     demand(options.epochs >= 1, "epochs must be a whole number >= 1", options.epochs)
     demand(options.schedule in SCHEDULES, f"the schedule must be one of {', '.join(SCHEDULES)}", options.schedule)
     demand(options.products in PRODUCTS, f"products must be one of {', '.join(PRODUCTS)}", options.products)
@@ -230,7 +231,7 @@ def check(options: LearnOptions) -> None:
 class AppleParameters:
     """What fixes the growth of the features besides the data."""
 
-    alpha: float = 1.0
+    alpha: float | str = 1.0
     heuristic: str | Heuristic = "weight"
     #: Another rule takes its place where products turn out to learn what the base features leave, in rows of at most so
     #: many of these.
