@@ -4,7 +4,8 @@ Two tasks, each in one pass with tables of 18 bits and learning rates tuned by p
 largest class against the rest, squared loss, 20 random splits of 80/20, as in the paper. All classes: softmax, the
 official parts, five orders of the training documents, as given and four at random. Errors are means over these.
 Seconds are from the documents to the model, which is what a user waits for and how the paper timed, and over parsed
-chunks. quad and cubic are timed on the first documents and compared by document.
+chunks. quad is timed on the first documents, cubic on documents of middle length (of the longest the products of three
+words would not fit into memory); they are compared by document.
 
 Bars: apple(0.25) within twice the time of linear from the documents, error below linear.
 """
@@ -85,7 +86,7 @@ class Bench:
         if method.base == "apple":  # but for the rule as a user gets it
             rule = "evidence" if self.heuristic == "auto" else self.heuristic  # what auto is for columns of text
             options = {"learner": "apple", "alpha": method.alpha, "heuristic": rule}
-        training = self.training.first(rows)
+        training = self._middling(rows) if method.name == "cubic" else self.training.first(rows)
         whole = method.name not in TIMED_ROWS
         best: tuple[float, Any, float] = (math.inf, None, 0.5)
         seconds = []
@@ -102,6 +103,16 @@ class Bench:
         if method in COMPARED:
             figures["from_documents"] = self._from_documents(best[2], options)
         return figures
+
+    def _middling(self, rows: int) -> InMemory:
+        """Documents of middle length, of two classes as many of each."""
+        chunks = self.training.kept
+        lengths = np.concatenate([np.diff(chunk.indptr) for chunk in chunks])
+        order = np.argsort(np.abs(lengths - np.median(lengths)), kind="stable")
+        if self.task == "binary":
+            labels = np.concatenate([chunk.labels for chunk in chunks])[order]
+            order = np.concatenate([order[labels == label][: rows // 2] for label in np.unique(labels)])
+        return self.training.pick(order[:rows])
 
     def _timed(self, data: Any, rate: float, options: dict[str, Any]) -> tuple[float, Any]:
         from pomona.model import train

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -130,6 +130,15 @@ class InMemory:
                 part.kept.append(chunk.slice(0, min(len(chunk), left)))
                 left -= len(chunk)
         part.n_examples = min(rows, self.n_examples)
+        return part
+
+    def pick(self, rows: Iterable[int]) -> InMemory:
+        """Some of the examples."""
+        from pomona.chunk import concatenate
+
+        whole, part = concatenate(self.kept), copy.copy(self)
+        part.kept = [concatenate([whole.slice(i, i + 1) for i in rows])]
+        part.n_examples = len(part.kept[0])
         return part
 
     def chunks(self) -> Iterator[Any]:

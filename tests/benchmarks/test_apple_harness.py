@@ -20,13 +20,16 @@ from benchmarks.apple.methods import ALPHAS, Method, all_methods, generated  # n
 from benchmarks.apple.report import peer_rows, summary  # noqa: E402
 from benchmarks.apple.results import Cell, SetResults, published  # noqa: E402
 from benchmarks.apple.sets import PUBLISHED, SETS, splits, two_classes  # noqa: E402
+from benchmarks.apple_text import Bench  # noqa: E402
 from benchmarks.contenders import Job, Outcome  # noqa: E402
+from benchmarks.contenders.pomona import InMemory  # noqa: E402
 from benchmarks.datasets import Dataset, load  # noqa: E402
 from benchmarks.measure import Timing  # noqa: E402
 from benchmarks.options import Log  # noqa: E402
 from benchmarks.planted import CASES, Planted  # noqa: E402
 
 from benchmarks import apple, apple_converged, apple_speed, fetch  # noqa: E402
+from pomona.source.arrays import ArraySource  # noqa: E402
 
 
 # ---- equation 2 and the published tables ----
@@ -218,6 +221,17 @@ def test_splits_are_several_where_the_test_part_is_small(monkeypatch: pytest.Mon
         parts = apple_converged._splits("made", args)
         assert len(parts) == expected
         assert len({tuple(p.test.X["x"]) for p in parts}) == expected
+
+
+@pytest.mark.parametrize(("task", "expected"), [("binary", {5: 1, 8: -1}), ("multiclass", {5: 1, 4: 1})])
+def test_cubic_is_timed_on_documents_of_middle_length(task: str, expected: dict[int, int]) -> None:
+    lengths, y = [9, 1, 3, 4, 5, 8, 9], np.array([1.0, 1, 1, 1, 1, -1, -1])
+    X = sparse.csr_matrix(np.arange(9)[None, :] < np.array(lengths)[:, None], dtype=np.float32)
+    training = InMemory(ArraySource(X, y))
+    picked = Bench(task, None, training, training, "auto")._middling(2)
+    (chunk,) = picked.chunks()
+    assert dict(zip(np.diff(chunk.indptr).tolist(), chunk.labels.tolist(), strict=True)) == expected
+    assert picked.n_examples == 2
 
 
 def test_speed_bars_are_over_parsed_data() -> None:
