@@ -160,6 +160,8 @@ def _solver(parts: Parts, degree: int) -> dict[str, Any]:
     wide = d * (d + 3) // 2
     if degree == 2 and n * wide > MOST_ENTRIES:
         return {"left_out": f"{n:,} rows of {wide:,} products"}
+    if X.nnz > MOST_ENTRIES:
+        return {"left_out": f"{X.nnz:,} numbers"}
     few = d <= 1000 and n * d <= MOST_ENTRIES
     steps: list[Any] = [StandardScaler() if few else MaxAbsScaler()]
     if few:
