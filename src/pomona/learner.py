@@ -43,7 +43,7 @@ class Learner(Protocol):
         """What there is to see inside, as plain JSON values.
 
         ``facts`` says it in words, by heading, for people; ``top`` lists the strongest features, each with ``feature``
-        (its name), ``weight``, ``scale`` and, with several classes, ``class``.
+        (its name), ``weight``, ``scale`` and, with several classes, ``class``; ``ranked_by`` says what makes them so.
         """
         ...
 

@@ -59,13 +59,14 @@ class AppleEstimator(OnlineEstimator):
     def terms_(self) -> dict[str, NDArray[Any]]:
         """All features that have a weight, the strongest first: columns ``name``, ``degree``, ``weight``, ``scale``.
 
-        ``|weight| * scale`` is how far a feature can move a prediction; with several classes ``weight`` has a column a
-        class. ``pandas.DataFrame(terms_)`` makes a frame of it where there is one weight a feature.
+        The strongest are those with the largest ``|weight|`` times the root of the squared gradients, which is about a
+        weight over its standard error; ``|weight| * scale`` is how far a feature can move a prediction. With several
+        classes ``weight`` has a column a class. ``pandas.DataFrame(terms_)`` makes a frame of it where there is one
+        weight a feature.
         """
         check_is_fitted(self, "model_")
         terms = self.model_.learner.terms()
-        size = np.abs(terms.weights)
-        order = np.argsort(-(size if size.ndim == 1 else size.max(axis=1)) * terms.scales, kind="stable")
+        order = np.argsort(-terms.sureness(), kind="stable")
         return {
             "name": np.array(terms.names(order), object),
             "degree": self.model_.learner.degrees_of(terms.tables, terms.slots)[order],

@@ -391,7 +391,9 @@ class OnlineEstimator(PomonaEstimator):
         return np.array([name or known.default(row) for name, row in pairs], object)
 
     def top_terms(self, k: int = 20) -> list[dict[str, Any]]:
-        """The ``k`` features, products included, that can move a prediction most: by ``|weight| * scale``.
+        """The ``k`` strongest features, products included: by ``|weight|`` times the root of the squared gradients.
+
+        That is about the weight over its standard error: rare features often have large weights by chance.
 
         Returns
         -------

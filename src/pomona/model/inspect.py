@@ -26,7 +26,7 @@ def describe(model: Model[Any], top: int = 20) -> dict[str, Any]:
     Parameters
     ----------
     model : a trained or loaded model.
-    top : how many features to name, those with the largest ``|weight| * scale`` first.
+    top : how many features to name, the strongest first; ``ranked_by`` says what makes them so.
     """
     return {
         "learner": model.learner.family,
@@ -92,7 +92,7 @@ def _top_lines(report: dict[str, Any]) -> list[str]:
     classes = [label_words(label) for label in report["task"]["classes"]] if "weights" in top[0] else []
     side_by_side = 0 < len(classes) <= _MAX_COLUMNS
     heads = classes if side_by_side else ["class", "weight"] if classes else ["weight"]
-    lines = ["", f"top {len(top)} features by |weight| · scale", ""]
+    lines = ["", f"top {len(top)} features by {report.get('ranked_by', '|weight| · scale')}", ""]
     lines.append("  " + "".join(f"{head[:10]:>11}" for head in heads) + f"{'scale':>11}  feature")
     for entry in top:
         if side_by_side:

@@ -256,7 +256,8 @@ class OnlineLearner:
             "bytes": tables.nbytes,
         }
         facts = {"weights": table_words(table, len(task.classes))}
-        return {"table": table, "facts": facts, "top": self.terms().top(task, top)}
+        ranked = "|weight| · √(sum of squared gradients)" if self.parameters.keeps_sums else "|weight| · scale"
+        return {"table": table, "facts": facts, "ranked_by": ranked, "top": self.terms().top(task, top)}
 
     # ---- chunks ----
     def _make_room(

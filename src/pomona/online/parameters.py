@@ -134,6 +134,11 @@ class OnlineParameters:
         return self.loss == "softmax" and self.n_outputs > 1 and self.adaptive and not self.ftrl
 
     @property
+    def keeps_sums(self) -> bool:
+        """Whether sums of squared gradients are kept."""
+        return self.adaptive or self.ftrl
+
+    @property
     def sums(self) -> slice:
         """Where the sums of squared gradients stand in a slot."""
         if self.n_outputs == 1:

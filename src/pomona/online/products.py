@@ -277,11 +277,6 @@ class AppleTables(Tables):
                 return int(met[-1]) + 1
         return 0
 
-    def evidence(self, table: int, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Sums of squared gradients, over all outputs."""
-        sums = self.slots[table][places, self.parameters.sums].sum(axis=1, dtype=np.float64)
-        return np.asarray(sums * self.parameters.n_outputs if self.parameters.shared else sums)
-
     def used_products(self) -> NDArray[np.int64]:
         """Slots of products that hold anything."""
         used = self.appeared(1)

@@ -81,6 +81,11 @@ class Tables:
         pair = np.complex128 if self.parameters.float64 else np.uint64
         return sum(int(np.count_nonzero(slots.view(pair)[:, 0])) for slots in self.slots)
 
+    def evidence(self, table: int, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Sums of squared gradients, over all outputs."""
+        sums = self.slots[table][places, self.parameters.sums].sum(axis=1, dtype=np.float64)
+        return np.asarray(sums * self.parameters.n_outputs if self.parameters.shared else sums)
+
     def describe(self, model: _native.OnlineStruct) -> None:
         """Point the kernel's struct at the tables."""
         for i in range(3):

@@ -25,18 +25,23 @@ class Terms:
 
     ``weights`` belong to the features as they are in the data; ``scales`` are the largest values seen, so that
     ``|weight| * scale`` says how much a feature can move a prediction. The intercept is not among them.
+
+    ``evidence`` is the root of the sum of squared gradients of the scaled features. Its inverse is about the standard
+    error of a weight, so a weight times it says how sure it is that there is something: rare features often have large
+    weights by chance.
     """
 
     learner: OnlineLearner
     weights: NDArray[np.float64]
     scales: NDArray[np.float64]
+    evidence: NDArray[np.float64]
     #: Table and slot of each weight.
     tables: NDArray[np.int64]
     slots: NDArray[np.int64]
 
     @classmethod
     def of(cls, learner: OnlineLearner) -> Terms:
-        weights, scales, tables, slots = [], [], [], []
+        weights, scales, evidence, tables, slots = [], [], [], [], []
         for i in range(len(learner.tables.slots)):
             w, s = learner.weights_of(i)
             w = w * learner.product_gain if i else w
@@ -46,12 +51,23 @@ class Terms:
                 scale = np.ones(len(used))
             weights.append(w[used] / scale.reshape([-1] + [1] * (w.ndim - 1)))
             scales.append(scale)
+            known = learner.parameters.keeps_sums
+            evidence.append(np.sqrt(learner.tables.evidence(i, used)) if known else np.ones(len(used)))
             tables.append(np.full(len(used), i))
             slots.append(used)
-        return cls(learner, *(np.concatenate(parts) for parts in (weights, scales, tables, slots)))
+        return cls(learner, *(np.concatenate(parts) for parts in (weights, scales, evidence, tables, slots)))
 
     def __len__(self) -> int:
         return len(self.scales)
+
+    def strengths(self) -> NDArray[np.float64]:
+        """How much each feature can move a prediction, (terms, outputs)."""
+        weights = self.weights.reshape(len(self), self.learner.parameters.n_outputs)
+        return np.asarray(np.abs(weights) * self.scales[:, None])
+
+    def sureness(self) -> NDArray[np.float64]:
+        """How sure it is that a feature says something: the strongest are those of which it is."""
+        return np.asarray(self.strengths().max(axis=1, initial=0.0) * self.evidence)
 
     def names(self, rows: NDArray[np.int64]) -> list[str]:
         """Names of these terms; products as ``a · b``, unknown ones as the number of their slot."""
@@ -76,10 +92,8 @@ class Terms:
         With several classes ``weights`` has one number a class, and ``class`` and ``weight`` are those of the
         strongest.
         """
-        weights = self.weights.reshape(len(self), task.n_outputs)
-        strength = np.abs(weights) * self.scales[:, None]
-        best = strength.max(axis=1, initial=0.0)
-        count = min(count, int(np.count_nonzero(best)))
+        weights, strength, best = self.weights.reshape(len(self), task.n_outputs), self.strengths(), self.sureness()
+        count = min(count, len(self))
         # A partial sort, for there may be many millions. Ties are broken by row, so that reports are stable.
         chosen = np.argpartition(-best, count - 1)[:count] if count else np.empty(0, np.int64)
         chosen = chosen[np.lexsort((chosen, -best[chosen]))]
