@@ -78,23 +78,28 @@ class Parents:
     def _bar(self, new: list[Monomial]) -> None:
         """Find the products that new parents leave to others."""
         # Parents that differ in one factor only, q x_j and q x_i, have the product q x_i x_j in common.
-        siblings: dict[Monomial, list[int]] = {}
-        splits = [(i, row, m[:at] + m[at + 1 :]) for i, m in enumerate(new, len(self)) for at, row in _distinct(m)]
-        for _, row, rest in splits:
-            siblings.setdefault(rest, []).append(row)
-        parents: list[int] = []
-        rows: list[int] = []
-        for i, row, rest in splits:
-            # An older parent q x_j owns q x_i x_j; of two of a round the one that lacks the smaller row.
-            others = [other for other in siblings[rest] if other > row]
-            others += self._siblings.get(rest, ())
-            if not self.squares:
-                others.append(row)
-            rows += others
-            parents += [i] * len(others)
-        self._barred = np.concatenate([self._barred, np.array([parents, rows], np.int64)], axis=1)
-        for rest, own in siblings.items():
-            self._siblings.setdefault(rest, []).extend(own)
+        families: dict[Monomial, list[tuple[int, int]]] = {}
+        for i, monomial in enumerate(new, len(self)):
+            last = None
+            for at, row in enumerate(monomial):
+                if row != last:
+                    families.setdefault(monomial[:at] + monomial[at + 1 :], []).append((row, i))
+                last = row
+        parents, counts, rows = [], [], []
+        for rest, own in families.items():
+            own.sort()
+            fresh, older = [row for row, _ in own], self._siblings.setdefault(rest, [])
+            for at, (_, i) in enumerate(own):
+                # An older parent q x_j owns q x_i x_j; of two of a round the one that lacks the smaller row. Squares
+                # that are not wanted are left to nobody.
+                others = fresh[at + self.squares :]
+                parents.append(i)
+                counts.append(len(others) + len(older))
+                rows += others
+                rows += older
+            older += fresh
+        barred = np.stack([np.repeat(np.array(parents, np.int64), counts), np.array(rows, np.int64)])
+        self._barred = np.concatenate([self._barred, barred], axis=1)
 
     def product(self, parent: int, row: int) -> Monomial:
         """The monomial that is this parent (or none) times this base feature."""
@@ -126,11 +131,6 @@ class Parents:
         if links:
             parents._describe()
         return parents
-
-
-def _distinct(monomial: Monomial) -> list[tuple[int, int]]:
-    """The different rows of a monomial, each with its first place."""
-    return [(at, row) for at, row in enumerate(monomial) if not at or monomial[at - 1] != row]
 
 
 def _keys_of(monomials: Sequence[Monomial]) -> NDArray[np.uint64]:
