@@ -51,14 +51,14 @@ def write_report(log: Log, args: argparse.Namespace) -> None:
 
 # ---- figures ----
 def summary(results: list[SetResults], peer: list[dict[str, Any]]) -> list[str]:
-    """The counts and medians that the text of the paper gives, ours and theirs."""
+    """The counts and medians that the text of the paper gives, ours and theirs, for the methods that ran."""
     facts = [f"sets: {len(results)}, with all three baselines {sum(r.complete for r in results)}"]
     for name in (*HEURISTICS, PEER):
         for label, pick in (
             (f"{name}(1)", lambda r, n=name: Method(n, 1.0)),
             (f"{name}-best", lambda r, n=name: r.best(n)),
         ):
-            facts.append(_counts(results, label, pick))
+            facts += _counts(results, label, pick)
     facts.append("  published: apple(1) below 0.5 on 26 of 30, below 0 on 12; apple-best below 0.5 on 27")
     theirs = _published_times()
     for method in [Method(name) for name in BASELINES[1:]] + [Method("apple", alpha) for alpha in ALPHAS]:
@@ -69,12 +69,14 @@ def summary(results: list[SetResults], peer: list[dict[str, Any]]) -> list[str]:
                 f"median relative time of {method.label}: {statistics.median(times):.2f} (published"
                 f" {theirs[method.label]:.2f}); median relative error {statistics.median(errors):.2f}"
             )
-    facts += [_dominance(results, *pair) for pair in PAIRS]
+    facts += [fact for pair in PAIRS for fact in _dominance(results, *pair)]
     for name in HEURISTICS:
         for label, words in (
             ("all alphas", [row["verdict"] for row in peer if row["method"] == name]),
             ("alpha 1", [row["verdict"] for row in peer if row["method"] == name and row["alpha"] == 1]),
         ):
+            if not words:
+                continue
             better, worse = sum(word.startswith("better") for word in words), words.count("WORSE")
             facts.append(
                 f"{name} against {PEER}, {label}, {len(words)} cells: better {better}, equal {words.count('equal')},"
@@ -83,15 +85,15 @@ def summary(results: list[SetResults], peer: list[dict[str, Any]]) -> list[str]:
     return facts
 
 
-def _counts(results: list[SetResults], label: str, pick: Callable[[SetResults], Method | None]) -> str:
+def _counts(results: list[SetResults], label: str, pick: Callable[[SetResults], Method | None]) -> list[str]:
     known = [(r, pick(r)) for r in results]
     errors = present(r.relative_error(m) for r, m in known if m)
     if not errors:
-        return f"{label}: not run"
+        return []
     half, none, n = sum(e < 0.5 for e in errors), sum(e < 0 for e in errors), len(errors)
-    return (
+    return [
         f"{label}: relative error below 0.5 on {half} of {n} sets ({half / n:.0%}), below 0 on {none} ({none / n:.0%})"
-    )
+    ]
 
 
 def _published_times() -> dict[str, float]:
@@ -102,21 +104,23 @@ def _published_times() -> dict[str, float]:
     return {label: statistics.median(values) for label, values in ratios.items()}
 
 
-def _dominance(results: list[SetResults], one: str, other: str) -> str:
+def _dominance(results: list[SetResults], one: str, other: str) -> list[str]:
     """How often one heuristic has the smaller error at the same alpha, and which sets go the other way at alpha = 1."""
-    lower = higher = 0
+    lower = higher = cells = 0
     against = []
     for r in results:
         for alpha in ALPHAS:
             a, b = Method(one, alpha), Method(other, alpha)
             if r.ran(a) and r.ran(b):
+                cells += 1
                 difference = r.cells[a].error - r.cells[b].error
                 lower, higher = lower + (difference < 0), higher + (difference > 0)
                 if difference > 0 and alpha == 1:
                     against.append(r.name)
-    return f"{one} against {other}: smaller error in {lower} cells, larger in {higher}; larger at alpha 1 on: " + (
-        ", ".join(against) or "none"
-    )
+    if not cells:
+        return []
+    where = ", ".join(against) or "none"
+    return [f"{one} against {other}: smaller error in {lower} cells, larger in {higher}; larger at alpha 1 on: {where}"]
 
 
 def peer_rows(results: list[SetResults]) -> list[dict[str, Any]]:
