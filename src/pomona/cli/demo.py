@@ -151,7 +151,7 @@ def _comparison(models: dict[str, Model[Any]], scores: dict[str, Score], best: f
 def _findings(model: Model[Any]) -> str:
     from pomona.model.inspect import top_features
 
-    lines = ["\nThe strongest weights of the quadratic model (+ means more clicks):\n"]
+    lines = ["\nWhat the quadratic model is surest of (+ means more clicks):\n"]
     lines += [f"  {entry['weight']:>+8.3f}  {entry['feature']}" for entry in top_features(model, len(PAIRS))]
     return "\n".join(lines)
 
