@@ -477,15 +477,6 @@ class Single : Slots<Real, Way> {
     if (touched) *touched = now_;  // its share of this example's shrinking is still to come
   }
 
-  struct Upcoming {
-    const void* indices = nullptr;
-    int64_t next = 0, stop = 0, end = 0;  // end: of the indices of all examples
-    bool wide = false;
-
-    template <class Index>
-    const Index* at() const { return static_cast<const Index*>(indices) + next; }
-  };
-
   Example<Real> example_;
   Upcoming upcoming_;
   int64_t n_ = 0, n_base_ = 0, n_features_ = 0;  // numbers in the arrays; those of base features; those of features

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "eights.h"
 #include "hash.h"
 #include "key_table.h"
 #include "lanes.h"
@@ -26,19 +27,6 @@ template <class T>
 inline int64_t taken(int64_t n) {
   return (static_cast<int64_t>(sizeof(T)) * (n + 1) + 63) / 64 * 64;
 }
-
-#if defined(__AVX2__) && defined(__BMI2__)
-// Which of eight numbers come first when those without a bit are left out.
-struct Compression {
-  alignas(64) uint8_t lanes[256][8];
-  constexpr Compression() : lanes() {
-    for (int bits = 0; bits < 256; ++bits)
-      for (int lane = 0, n = 0; lane < 8; ++lane)
-        if (bits >> lane & 1) lanes[bits][n++] = static_cast<uint8_t>(lane);
-  }
-};
-constexpr Compression kCompression;
-#endif
 
 constexpr int64_t kPlacesAhead = 32;  // products between prefetch and use
 constexpr uint64_t kCached = 1 << 19;  // bytes: smaller tables need no prefetch
@@ -328,7 +316,7 @@ class Parents {
     const uint32_t* const active = active_;
     const Real* const value = value_;
     int64_t* const end = end_;
-    Eights<hashed> eights{where_, rows_, x_, place_, row_, product_};
+    const Eights<Real, hashed> eights{where_, rows_, x_, place_, row_, product_};
     int64_t count = 0;
     for (int64_t i = 0; i < n_active; ++i) {
       const uint64_t* const excluded = p_.excluded + static_cast<int64_t>(active[i]) * words;
@@ -383,29 +371,6 @@ class Parents {
       seen += __builtin_popcountll(factors_[w]);
     }
   }
-
-  // Multiplies eight features, and keeps the products that have a bit: at `count`, one behind another.
-  template <bool hashed>
-  struct Eights {
-    const uint32_t *where, *rows;
-    const Real* x;
-    uint32_t *places, *product_rows;
-    Real* products;
-
-    inline __attribute__((always_inline)) int64_t keep(int64_t k, uint64_t bits, int64_t count, __m256i base,
-                                                       __m256i mask, __m256 a) const {
-      const __m256i lanes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(kCompression.lanes[bits])));
-      const auto kept = [&](__m256i v) { return _mm256_permutevar8x32_epi32(v, lanes); };
-      const __m256i to = _mm256_add_epi32(base, load(where + k));
-      store(places + count, kept(hashed ? _mm256_and_si256(to, mask) : to));
-      const __m256 x_k = _mm256_loadu_ps(reinterpret_cast<const float*>(x + k));
-      _mm256_storeu_ps(reinterpret_cast<float*>(products + count), _mm256_permutevar8x32_ps(_mm256_mul_ps(a, x_k), lanes));
-      if (hashed) store(product_rows + count, kept(load(rows + k)));
-      return __builtin_popcountll(bits);
-    }
-    static __m256i load(const uint32_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
-    static void store(uint32_t* p, __m256i v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
-  };
 #endif
 
   // The features of the example are the factors 0, 1 …, so that bits are positions.

@@ -1,4 +1,4 @@
-// A run of features: native/example.h says which there are.
+// A run of features: native/example.h says which there are. And a later example, whose slots are asked for ahead.
 #pragma once
 #include <cstdint>
 
@@ -47,6 +47,16 @@ class OneBehind {
  private:
   Visit& visit_;
   Run<Real> held_{};
+};
+
+// What is left of an example whose slots are asked for ahead.
+struct Upcoming {
+  const void* indices = nullptr;
+  int64_t next = 0, stop = 0, end = 0;  // end: of the indices of all examples
+  bool wide = false;
+
+  template <class Index>
+  const Index* at() const { return static_cast<const Index*>(indices) + next; }
 };
 
 }  // namespace PM_ISA

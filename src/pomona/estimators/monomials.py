@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pomona.leastsquares.generators.monomials import Monomials
 
 
 def monomials_of(estimator: Any, count: int = 1000) -> Monomials:
-    """The strongest monomials of a fitted :class:`AppleClassifier` or regressor, for a stagewise estimator.
+    """Monomials of a fitted :class:`AppleClassifier` or regressor for a stagewise estimator.
+
+    Those that can move a prediction most come first: by ``|weight| * scale``.
 
     Parameters
     ----------
@@ -38,11 +42,11 @@ def monomials_of(estimator: Any, count: int = 1000) -> Monomials:
         )
     columns = {name: number for number, name in enumerate(estimator._names())}
     terms = []
-    for entry in estimator.top_terms(count):
-        factors = entry["feature"].split(" · ")
+    found = estimator.model_.learner.terms()
+    order = np.argsort(-found.strengths().max(axis=1, initial=0.0), kind="stable")
+    for name in found.names(order[:count]):
+        factors = name.split(" · ")
         if not all(factor in columns for factor in factors):
-            raise ValueError(
-                f"monomials of columns are needed; got the feature {entry['feature']!r}: fit apple with numeric='raw'"
-            )
+            raise ValueError(f"monomials of columns are needed; got the feature {name!r}: fit apple with numeric='raw'")
         terms.append([columns[factor] for factor in factors])
     return Monomials(terms=terms)

@@ -248,16 +248,11 @@ class OnlineLearner:
 
     def inspect(self, task: Task, top: int) -> dict[str, Any]:
         """How full the tables are, and the strongest features."""
-        tables = self.tables
-        table = {
-            "hashed": any(tables.hashed),
-            "slots": sum(len(slots) for slots in tables.slots),
-            "used": tables.used,
-            "bytes": tables.nbytes,
-        }
+        slots, used = sum(len(slots) for slots in self.tables.slots), self.tables.used
+        table = {"hashed": any(self.tables.hashed), "slots": slots, "used": used, "bytes": self.tables.nbytes}
         facts = {"weights": table_words(table, len(task.classes))}
-        ranked = "|weight| · √(sum of squared gradients)" if self.parameters.keeps_sums else "|weight| · scale"
-        return {"table": table, "facts": facts, "ranked_by": ranked, "top": self.terms().top(task, top)}
+        terms = self.terms()
+        return {"table": table, "facts": facts, "ranked_by": terms.ranked_by, "top": terms.top(task, top)}
 
     # ---- chunks ----
     def _make_room(

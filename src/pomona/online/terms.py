@@ -60,6 +60,11 @@ class Terms:
     def __len__(self) -> int:
         return len(self.scales)
 
+    @property
+    def ranked_by(self) -> str:
+        """What makes a feature strong, for people."""
+        return "|weight| · √(sum of squared gradients)" if self.learner.parameters.keeps_sums else "|weight| · scale"
+
     def strengths(self) -> NDArray[np.float64]:
         """How much each feature can move a prediction, (terms, outputs)."""
         weights = self.weights.reshape(len(self), self.learner.parameters.n_outputs)
