@@ -77,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--heuristic", default="auto", help="how parents are chosen (default: auto)")
     parser.add_argument("--numeric", default="auto", help="encoding of numeric columns (default: auto)")
+    parser.add_argument("--polish", action="store_true", help="refit the strongest weights by least squares in the end")
     parser.add_argument("--most-rows", type=int, metavar="N", help="the first training rows of longer sets")
     parser.add_argument("--quick", action="store_true", help="at most 3,000 training rows: a look, not a result")
     parser.add_argument("--fresh", action="store_true", help="forget earlier runs")
@@ -116,7 +117,7 @@ def _splits(name: str, args: argparse.Namespace) -> list[Parts]:
 # ---- poly2 ----
 def _choices(args: argparse.Namespace) -> dict[str, Any]:
     """What is chosen for apple on the command line: options of the estimator, and part of the key of a run."""
-    return {"alpha": args.alpha, "heuristic": args.heuristic, "numeric": args.numeric}
+    return {name: getattr(args, name) for name in ("alpha", "heuristic", "numeric", "polish")}
 
 
 def _converged(name: str, args: argparse.Namespace, log: Log) -> None:

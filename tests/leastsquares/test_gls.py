@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 
-from pomona.leastsquares.gls import StepOptions, gls
+from pomona.leastsquares.gls import Slope, StepOptions, gls, moments_at
 from pomona.leastsquares.gram import RaisedRidgeWarning
 from pomona.leastsquares.links import Identity, Logistic, Softmax
 from tests.leastsquares.problems import classes, problem
@@ -159,6 +159,16 @@ def test_warm_start_goes_on():
     whole = gls(problem(X, Y), Softmax(), exact(max_steps=6))
     rest = gls(problem(X, Y), Softmax(), exact(max_steps=3), start=half.W)
     np.testing.assert_allclose(rest.W, whole.W, rtol=1e-8, atol=1e-10)
+
+
+def test_one_gram_matrix_serves_several_ridges():
+    X, Y = classes()
+    start = np.full((X.shape[1], Y.shape[1]), 0.1)
+    both = moments_at(Slope(problem(X, Y), Softmax()), start)
+    for ridge in (1e-1, 1e-3, 1e-2):
+        options = exact(max_steps=20, ridge=ridge)
+        alone = gls(problem(X, Y), Softmax(), options, start)
+        np.testing.assert_array_equal(gls(problem(X, Y), Softmax(), options, start, both=both).W, alone.W)
 
 
 def test_sparse_rows_give_the_same():

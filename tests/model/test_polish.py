@@ -113,9 +113,23 @@ def test_only_the_strongest_features_stay(monkeypatch: pytest.MonkeyPatch) -> No
     learner = OnlineLearner(OnlineParameters(loss="logistic"), FIELDS)
     chunk, y = labelled("sign")
     learner.learn(chunk, y)
+    terms = learner.terms()
+    strongest = terms.slots[np.argsort(-terms.sureness())[:5]]
     done = polish(learner, [prepared(learner, chunk, y)])
     assert done is not None and done.features == 5 and done.examples < 500
-    assert np.count_nonzero(learner.weights_of(0)[0]) == 5
+    assert np.flatnonzero(learner.weights_of(0)[0]).tolist() == sorted(strongest.tolist())
+
+
+def test_without_room_dense_blocks_are_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    chunk, y = labelled("sign")
+    weights = []
+    for room in (module.MOST_KEPT, 0):
+        monkeypatch.setattr(module, "MOST_KEPT", room)
+        learner = OnlineLearner(OnlineParameters(loss="logistic"), FIELDS)
+        learner.learn(chunk, y)
+        polish(learner, [prepared(learner, chunk, y)])
+        weights.append(learner.weights_of(0)[0])
+    np.testing.assert_array_equal(*weights)
 
 
 def test_estimators_and_files_are_polished(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pomona.leastsquares.arrays import Array
-from pomona.leastsquares.gram import AUTO_LOGISTIC, AUTO_SQUARED, Border, Metric, moments
+from pomona.leastsquares.gram import AUTO_LOGISTIC, AUTO_SQUARED, Border, Metric, Moments, moments
 from pomona.leastsquares.links import Identity, Link
 from pomona.leastsquares.rows import Rows
 from pomona.leastsquares.targets import Predictions, Targets
@@ -93,24 +93,18 @@ def gls(
     options: StepOptions,
     start: Array | None = None,
     watch: Callable[[int, float], None] | None = None,
+    both: Moments | None = None,
 ) -> Fit:
     """Minimise E[Φ(Wx) - y·Wx] + λ/2 |W|² by steps W ← W - (LΣ + λ)⁻¹ ∇ (eq. 14, with a ridge).
 
     L Σ bounds the Hessian from above, so that no step length has to be chosen. The factor of LΣ + λ is made once.
-    ``watch`` is told the number of each step and the gain in loss it is sure to make.
+    ``watch`` is told the number of each step and the gain in loss it is sure to make. ``both``, of
+    :func:`moments_at`, serves several ridges.
     """
     place, k = problem.rows.place, problem.targets.k
     slope = Slope(problem, link, options.track)
     W = place.zeros(problem.width, k, exact=True) if start is None else place.put(start, exact=True)
-    first = None if start is None else place.put(start)
-    both = moments(
-        problem.rows,
-        lambda where, X: slope.residual(where, X, first),
-        problem.border,
-        problem.weights,
-        problem.width,
-        k,
-    )
+    both = both or moments_at(slope, start)
     L = link.lipschitz if options.lipschitz is None else options.lipschitz
     strength = AUTO_SQUARED if isinstance(link, Identity) else AUTO_LOGISTIC
     metric = Metric(place, both.gram, both.total, L, options.ridge, problem.n_free, strength)
@@ -119,6 +113,17 @@ def gls(
     one_step = isinstance(link, Identity) and L == 1.0
     W, step, converged = _descend(slope, metric, W, both.cross + metric.penalty * W, options, one_step, watch)
     return Fit(W, step, converged, metric.ridge, slope.losses)
+
+
+def moments_at(slope: Slope, start: Array | None) -> Moments:
+    """Σ, and the gradient at the start but for its penalty: both do without the ridge."""
+    problem = slope.problem
+    first = None if start is None else problem.rows.place.put(start)
+
+    def residual(where: slice, X: Array) -> Array:
+        return slope.residual(where, X, first)
+
+    return moments(problem.rows, residual, problem.border, problem.weights, problem.width, problem.targets.k)
 
 
 def _descend(
@@ -154,7 +159,7 @@ def _descend(
 class Slope:
     """The gradient of a problem and, where it is tracked, its loss."""
 
-    def __init__(self, problem: Problem, link: Link, track: bool) -> None:
+    def __init__(self, problem: Problem, link: Link, track: bool = False) -> None:
         self.problem, self.losses = problem, list[float]()
         self._link, self._track, self._sum = link, track, 0.0
         self.total = 1.0

@@ -6,7 +6,7 @@ steps in its metric find the optimum at once (``pomona.leastsquares.gls``): onli
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pomona.chunk import Chunk
-from pomona.leastsquares.arrays import Array, Place
-from pomona.leastsquares.gls import Problem, StepOptions, gls, intercept
+from pomona.leastsquares.arrays import Place
+from pomona.leastsquares.gls import Problem, Slope, StepOptions, gls, intercept, moments_at
 from pomona.leastsquares.links import Identity, Link, Logistic, Softmax
+from pomona.leastsquares.rows import ArrayRows, GeneratedRows
 from pomona.leastsquares.targets import Targets
 from pomona.online.learner import OnlineLearner
 from pomona.online.losses import losses
@@ -25,6 +26,8 @@ from pomona.online.losses import losses
 MOST_FEATURES = 3000
 #: Features of all examples together that are kept in memory; beyond that, every second, third … example is used.
 MOST_ENTRIES = 1 << 27
+#: Bytes of them that are kept as dense blocks; further ones are made anew in each step.
+MOST_KEPT = 1 << 29
 #: Strengths of the penalty that are tried on every tenth example.
 RIDGES = (1e-6, 1e-5, 1e-4, 1e-3)
 HELD_OUT = 10
@@ -42,20 +45,6 @@ class Polish:
     held_out: float
 
 
-class _Scaled:
-    """Rows of scaled features; dense blocks, for most of the work is their Gram matrix."""
-
-    def __init__(self, X: sparse.csr_matrix, place: Place) -> None:
-        self._X, self.place = X, place
-        self.n, self.d = X.shape
-
-    def blocks(self) -> Iterator[tuple[slice, Array]]:
-        rows = self.place.block_rows(self.d)
-        for start in range(0, self.n, rows):
-            where = slice(start, min(start + rows, self.n))
-            yield where, self._X[where].toarray()
-
-
 def polish(learner: OnlineLearner, chunks: Iterable[Chunk]) -> Polish | None:
     """Refit the weights of the strongest features; None, and nothing done, where the loss has no such fit.
 
@@ -71,13 +60,16 @@ def polish(learner: OnlineLearner, chunks: Iterable[Chunk]) -> Polish | None:
     X, y, weights = _examples(learner, chunks, tables, places)
     held = np.arange(len(y)) % HELD_OUT == HELD_OUT - 1
     start = _weights(learner, tables, places)
-    tried = []
-    for ridge in RIDGES if held.any() else RIDGES[1:2]:
-        W = _fit(link, learner, X[~held], y[~held], weights[~held], ridge, start)
-        each = losses(learner.parameters, _raw(learner, X[held], W), y[held])
-        tried.append((float(np.average(each, weights=weights[held])) if held.any() else np.nan, ridge))
-    best, ridge = min(tried)
-    W = _fit(link, learner, X, y, weights, ridge, start)
+    if held.any():
+        fits = _fits(link, learner, X[~held], y[~held], weights[~held], start, RIDGES)
+        tried = []
+        for W, ridge in zip(fits, RIDGES, strict=True):
+            each = losses(learner.parameters, _raw(learner, X[held], W), y[held])
+            tried.append((float(np.average(each, weights=weights[held])), ridge))
+        best, ridge = min(tried)
+    else:
+        best, ridge = np.nan, RIDGES[1]
+    (W,) = _fits(link, learner, X, y, weights, start, [ridge])
     for table in range(len(learner.tables.slots)):
         own = tables == table
         learner.set_weights(table, places[own], W[:-1][own])
@@ -92,17 +84,12 @@ def _link(learner: OnlineLearner) -> Link | None:
 
 
 def _strongest(learner: OnlineLearner) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Tables and places of the features with the largest scaled weights, in the order of their columns."""
-    parts = []
-    for table in range(len(learner.tables.slots)):
-        w, _ = learner.weights_of(table)
-        size = np.abs(w) if w.ndim == 1 else np.abs(w).max(axis=1)
-        used = np.flatnonzero(size)
-        parts.append(np.stack([np.full(len(used), table), used, size[used]], 1))
-    all_ = np.concatenate(parts)
-    if len(all_) > MOST_FEATURES:
-        all_ = all_[np.sort(np.argpartition(-all_[:, 2], MOST_FEATURES)[:MOST_FEATURES])]
-    return all_[:, 0].astype(np.int64), all_[:, 1].astype(np.int64)
+    """Tables and places of the strongest features, in the order of their columns."""
+    terms = learner.terms()
+    chosen = np.arange(len(terms))
+    if len(terms) > MOST_FEATURES:
+        chosen = np.sort(np.argpartition(-terms.sureness(), MOST_FEATURES)[:MOST_FEATURES])
+    return terms.tables[chosen], terms.slots[chosen]
 
 
 def _weights(learner: OnlineLearner, tables: NDArray[np.int64], places: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -151,24 +138,28 @@ def _examples(
     return sparse.vstack(parts, format="csr"), np.concatenate(labels), np.concatenate(weights)
 
 
-def _fit(
+def _fits(
     link: Link,
     learner: OnlineLearner,
     X: sparse.csr_matrix,
     y: NDArray[np.float64],
     weights: NDArray[np.float64],
-    ridge: float,
     start: NDArray[np.float64],
-) -> NDArray[np.float64]:
+    ridges: Sequence[float],
+) -> Iterator[NDArray[np.float64]]:
+    """The weights by each ridge; the Gram matrix is made once."""
     place = Place.of(X)
-    rows = _Scaled(X, place)
+    # Dense blocks, for most of the work is their Gram matrix.
+    rows = GeneratedRows(ArrayRows(X, place), lambda block: block.toarray(), X.shape[1], MOST_KEPT)
     if isinstance(link, Softmax):
         targets = Targets(y.astype(np.int64), place, learner.parameters.n_outputs)
     else:
         targets = Targets(((y + 1) / 2 if isinstance(link, Logistic) else y)[:, None], place)
     problem = Problem(rows, targets, intercept(rows), 1, weights=None if (weights == 1).all() else place.put(weights))
-    W = gls(problem, link, StepOptions(ridge=ridge, max_steps=STEPS), start).W
-    return np.asarray(W, np.float64)
+    both = moments_at(Slope(problem, link), start)
+    for ridge in ridges:
+        fit = gls(problem, link, StepOptions(ridge=ridge, max_steps=STEPS), start, both=both)
+        yield np.asarray(fit.W, np.float64)
 
 
 def _raw(learner: OnlineLearner, X: sparse.csr_matrix, W: NDArray[np.float64]) -> NDArray[np.float64]:
