@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from pomona.source.arrays import ArraySource
+
 pd = pytest.importorskip("pandas", reason="the benchmarks need pandas")
 
 # What follows needs pandas, so that it cannot stand above (E402).
@@ -29,7 +31,6 @@ from benchmarks.options import Log  # noqa: E402
 from benchmarks.planted import CASES, Planted  # noqa: E402
 
 from benchmarks import apple, apple_converged, apple_speed, fetch  # noqa: E402
-from pomona.source.arrays import ArraySource  # noqa: E402
 
 
 # ---- equation 2 and the published tables ----
